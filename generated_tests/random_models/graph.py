@@ -33,6 +33,10 @@ class Value:
     constant: bool = False  # known while compiling
     random: bool = False  # nobody can tell its numbers
 
+    def __post_init__(self):
+        if isinstance(self.array, str):  # ONNX Runtime gives a text of rank 0 so
+            object.__setattr__(self, "array", np.array(self.array, object))
+
     @property
     def dtype(self):
         return self.array.dtype
