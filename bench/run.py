@@ -31,7 +31,7 @@ import machine
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
 import export  # noqa: E402
-from catalog import BENCH_ONLY, NETWORKS  # noqa: E402
+from catalog import ALL  # noqa: E402
 from judge import relative_error  # noqa: E402
 
 HEADLINE = ("resnet50", "bert_base", "mobilenet_v2")  # the geometric mean is over these
@@ -160,7 +160,7 @@ def parse_options():
     parser.add_argument("--floor", action="store_true", help="time no peers: the kernels of our packages beside their floors")
     parser.add_argument("networks", nargs="*", default=[*HEADLINE, *BESIDE])
     options = parser.parse_args()
-    unknown = sorted(set(options.networks) - {network.name for network in (*NETWORKS, *BENCH_ONLY)})
+    unknown = sorted(set(options.networks) - {network.name for network in ALL})
     if unknown:
         parser.error(f"unknown network {', '.join(unknown)}")
     options.tool = options.tool.resolve()
@@ -169,7 +169,7 @@ def parse_options():
 
 def main():
     options = parse_options()
-    by_name = {network.name: network for network in (*NETWORKS, *BENCH_ONLY)}
+    by_name = {network.name: network for network in ALL}
     export.make_missing(options.networks, options.cache)
     print(machine.processor(), flush=True)
     rows, disturbed = [], []

@@ -59,3 +59,4 @@ BENCH_ONLY = (
     Network("mobilenet_v2_qdq", lambda: quantised.static_network("mobilenet_v2"), "", max_error=0.1),
     Network("bert_dynamic", quantised.dynamic_bert, "", max_error=0.1),
 )
+ALL = NETWORKS + BENCH_ONLY

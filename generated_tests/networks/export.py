@@ -137,13 +137,13 @@ def make_missing(names, cache):
 
 def main():
     sys.path.insert(0, str(HERE))
-    from catalog import BENCH_ONLY, NETWORKS
+    from catalog import ALL, NETWORKS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, default=default_cache())
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    known = [network.name for network in (*NETWORKS, *BENCH_ONLY)]
+    known = [network.name for network in ALL]
     unknown = sorted(set(options.names) - set(known))
     if unknown:
         parser.error(f"unknown network {', '.join(unknown)}; known are {', '.join(known)}")
@@ -151,7 +151,7 @@ def main():
         print("\n".join(known))
         return
     os.environ["HF_HUB_OFFLINE"] = "1"
-    prepare([n for n in (*NETWORKS, *BENCH_ONLY) if (n.name in options.names if options.names else n in NETWORKS)], options.cache)
+    prepare([n for n in ALL if n.name in options.names] if options.names else NETWORKS, options.cache)
     print(options.cache)
 
 

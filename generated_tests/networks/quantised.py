@@ -80,19 +80,25 @@ def cnn(dtype=np.float32):
     return m.save(x, [2, 3, 64, 64], [2, 50])
 
 
-def static_cnn(signed, per_channel, operators):
-    """The CNN with ranges from calibration: QuantizeLinear and DequantizeLinear, or QLinear operators."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+def calibrate(name, pictures):
+    """What a static quantiser reads the ranges from: pictures as the input `name`, the last one first."""
+    from onnxruntime.quantization import CalibrationDataReader
 
     class Pictures(CalibrationDataReader):
         def __init__(self):
-            self.left = [{"x": builders.image(64, 64, seed, 2)} for seed in range(3)]
+            self.left = [{name: picture} for picture in pictures]
 
         def get_next(self):
             return self.left.pop() if self.left else None
 
+    return Pictures()
+
+
+def static_cnn(signed, per_channel, operators):
+    """The CNN with ranges from calibration: QuantizeLinear and DequantizeLinear, or QLinear operators."""
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     path = Path(folder().name) / f"cnn_{signed}{per_channel}{operators}.onnx"
-    quantize_static(cnn(), path, Pictures(), quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ,
+    quantize_static(cnn(), path, calibrate("x", [builders.image(64, 64, seed, 2) for seed in range(3)]), quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ,
                     activation_type=QuantType.QInt8 if signed else QuantType.QUInt8, weight_type=QuantType.QInt8,
                     per_channel=per_channel, reduce_range=True)
     return builders.Built({"x": builders.image(64, 64, 11, 2)}, [], model=path)
@@ -128,21 +134,13 @@ def exported(built, name):
 def static_network(name):
     """A torchvision network as its users quantise it: QuantizeLinear and DequantizeLinear, a range for each tensor, weights of
     eight bits with a scale for each channel."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
     built = builders.torchvision_network(name)
     (input_name, picture), = built.inputs.items()
-
-    class Pictures(CalibrationDataReader):
-        def __init__(self):
-            self.left = [{input_name: builders.image(*picture.shape[2:], seed)} for seed in range(2)]
-
-        def get_next(self):
-            return self.left.pop() if self.left else None
-
     prepared, path = Path(folder().name) / f"{name}_prepared.onnx", Path(folder().name) / f"{name}_qdq.onnx"
     quant_pre_process(exported(built, name), prepared)
-    quantize_static(prepared, path, Pictures(), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8,
+    quantize_static(prepared, path, calibrate(input_name, [builders.image(*picture.shape[2:], seed) for seed in range(2)]), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8, per_channel=True)
     return builders.Built(built.inputs, [], model=path)
 

@@ -107,10 +107,10 @@ Interval interval_of(const Rounded& r) {
   return {v.least + r.zero, v.most + r.zero};
 }
 
+// t: u8 or i8.
 bool is_within(const Interval& v, DType t) {
-  const double least = t == DType::U8 ? 0 : t == DType::I8 ? -128 : -kMostConstant;
-  const double most = t == DType::U8 ? 255 : t == DType::I8 ? 127 : kMostConstant;
-  return v.least >= least && v.most <= most;
+  const double least = t == DType::U8 ? 0 : -128;
+  return v.least >= least && v.most <= least + 255;
 }
 
 // A sum of integers that is scaled: no NaN.

@@ -173,12 +173,12 @@ bool decide_parallel(const PlanEntry& plan, bool pays, int64_t chunks, int64_t r
          1;
 }
 
-int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs) {
+int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs, int64_t wanted) {
   // A single chunk is shared by being cut.
   const int64_t most = cuts ? std::max<int64_t>(runs, 1) : 1,
                 least = cuts && chunks == 1 ? std::min<int64_t>(2, most) : 1;
   return plan.in_range(
-      "row_blocks", [&] { return cuts ? choose_row_blocks(chunks, runs) : 1; }, least, most);
+      "row_blocks", [&] { return cuts ? std::max(choose_row_blocks(chunks, runs), wanted) : 1; }, least, most);
 }
 
 int64_t choose_row_blocks(int64_t chunks, int64_t runs) {

@@ -172,12 +172,7 @@ void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   const int64_t blocks = ceil_div(n, w.columns);
   w.parallel = decide_parallel(plan, work >= kParallelThreshold, blocks, w.rows.empty() ? 1 : runs);
   // Rows go around columns: each thread has rows of its own, as in the kernels before and after (row_blocks.cc).
-  const bool cuts = w.parallel && !w.rows.empty();
-  const int64_t most = cuts ? std::max<int64_t>(runs, 1) : 1,
-                least = cuts && blocks == 1 ? std::min<int64_t>(2, most) : 1;
-  w.row_blocks = plan.in_range(
-      "row_blocks", [&] { return cuts ? std::max(choose_row_blocks(blocks, runs), blocks_for_threads(runs)) : 1; },
-      least, most);
+  w.row_blocks = decide_row_blocks(plan, w.parallel && !w.rows.empty(), blocks, runs, blocks_for_threads(runs));
 }
 
 class Builder {
