@@ -38,10 +38,23 @@ void refuse_options_of_other_commands(const CommandLine& c) {
             "tc-emit help " + c.command + " lists its options");
 }
 
+// Which of a list's schedules a single file runs, the vectors of the compiler's flags say.
+void refuse_equal_vectors(const CommandLine& c) {
+  std::vector<CpuModel> rows = c.request.target.others;
+  rows.push_back(c.request.target.cpu);
+  for (size_t i = 0; i < rows.size(); i++)
+    for (size_t j = 0; j < i; j++)
+      if (rows[i].vector_lanes == rows[j].vector_lanes && rows[i].march.empty() == rows[j].march.empty())
+        usage("--single-file holds one schedule for each length of vectors, and " + std::string(rows[j].name) +
+                  " and " + std::string(rows[i].name) + " have the same",
+              "leave out one of them, or --single-file");
+}
+
 void refuse_contradictions(const CommandLine& c) {
   if (c.request.int8_activations && c.request.options.strict_fp)
     usage("--activations int8 rounds what --fp strict would not: leave out one of them");
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
+  if (c.single_file && !c.request.target.others.empty()) refuse_equal_vectors(c);
   if (c.command == "tune" && !c.request.target.others.empty())
     usage("tune measures on one processor: give one --cpu, and its records to emit");
   if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");

@@ -122,11 +122,15 @@ std::string run_call(const Program& p, const ProgramNames& n) {
   return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
 
-// The names of NAME_cpu, in its order.
+// The names of NAME_cpu, in its order. A processor is asked for by its own name, which has '-' where symbols have '_'.
 std::string cpu_names(const std::vector<Variant>& variants) {
   if (variants.empty()) return "";
   std::string s = "static const char *const cpus[] = {\"best\", \"baseline\"";
-  for (const Variant& v : variants) s += ", \"" + v.name + "\"";
+  for (const Variant& v : variants) {
+    std::string word = v.name;
+    std::replace(word.begin(), word.end(), '_', '-');
+    s += ", \"" + word + "\"";
+  }
   return s + "};\n\n";
 }
 

@@ -17,7 +17,7 @@
 namespace tc {
 
 struct Variant {
-  std::string name;   // "v3": of symbols, objects and the program's --cpu
+  std::string name;   // "v3", "icelake_server": of symbols and objects; the program's --cpu takes '-' for '_'
   std::string macro;  // "V3", after NAME_CPU_
   std::string flags;  // of the compiler
   std::string test;   // tc_cpu.h: whether this processor runs what was compiled with the flags

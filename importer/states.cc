@@ -7,6 +7,19 @@ namespace tc::importer {
 
 namespace {
 
+/// The words with the '=' and '*' that names may have: an input and an output that are called exactly so, if there are any.
+std::optional<std::pair<std::string, std::string>> exact_names(const std::string& words,
+                                                               const std::vector<std::string>& inputs,
+                                                               const std::vector<std::string>& outputs) {
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (size_t at = words.find('='); at != std::string::npos; at = words.find('=', at + 1))
+    if (is_in(inputs, words.substr(0, at)) && is_in(outputs, words.substr(at + 1)))
+      return {{words.substr(0, at), words.substr(at + 1)}};
+  return std::nullopt;
+}
+
 /// What '*' in `pattern` stands for in `name`; nothing if the name does not fit. A pattern without one: "".
 std::optional<std::string> star_of(const std::string& pattern, const std::string& name) {
   const size_t star = pattern.find('*');
@@ -49,6 +62,7 @@ std::string shown(const std::vector<std::string>& names) {
 
 }  // namespace
 
+// Names that are there as they stand come before patterns: a name may have any character.
 std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool tells) {
   std::vector<StatePair> pairs;
   const std::vector<std::string> inputs = names_of(g.input()), outputs = names_of(g.output());
@@ -57,16 +71,26 @@ std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool t
     const auto refuse = [&](const std::string& why, const std::vector<std::string>& have) {
       if (tells) c.error("TC0154", ExitCode::Usage, nullptr, by + ": " + why, {"the model has: " + shown(have)});
     };
+    const auto exact = exact_names(before + "=" + after, inputs, outputs);
+    if (!exact &&
+        std::max(std::count(before.begin(), before.end(), '*'), std::count(after.begin(), after.end(), '*')) > 1) {
+      refuse("one '*' at most in each of the two", inputs);
+      continue;
+    }
     bool found = false;
     for (size_t k = 0; k < inputs.size(); k++) {
-      const auto star = star_of(before, inputs[k]);
+      std::optional<std::string> star;
+      if (!exact)
+        star = star_of(before, inputs[k]);
+      else if (exact->first == inputs[k])
+        star = "";
       if (!star) continue;
       found = true;
       if (is_fixed(c, g, inputs[k])) {
         refuse(quoted(inputs[k]) + " is a constant, by --input-value or as the model has it", inputs);
         continue;
       }
-      const std::string name = with_star(after, *star);
+      const std::string name = exact ? exact->second : with_star(after, *star);
       const auto output = std::find(outputs.begin(), outputs.end(), name);
       if (output == outputs.end()) {
         refuse("no output is called " + quoted(name), outputs);

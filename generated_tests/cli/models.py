@@ -185,6 +185,17 @@ def states(tmp, check):
                               ("of strings", ["--state", "last=next"], "strings do not outlive a run")):
         told = run(TOOL, "check", *words, path)
         check(f"a state {label} is refused", told.returncode == 2 and "TC0154" in told.stderr and why in told.stderr, told)
+    odd = onnx.load(save(tmp, "odd.onnx", HEADER + "g (float[2] x, float[2] s, float[2] p1) => (float[2] t, float[2] q1, float[2] y) { t = Add(x, s)  q1 = Add(x, p1)  y = Add(s, p1) }"))
+    names = {"s": "a=*b*", "t": "*=*", "p1": "p*1", "q1": "q1="}  # what the syntax of the option has, as parts of names
+    for value in (*odd.graph.input, *odd.graph.output):
+        value.name = names.get(value.name, value.name)
+    for node in odd.graph.node:
+        node.input[:], node.output[:] = [names.get(n, n) for n in node.input], [names.get(n, n) for n in node.output]
+    onnx.save(odd, tmp / "odd.onnx")
+    told = run(TOOL, "run", "--cpu", "generic", "--state", "a=*b*=*=*", "--state", "p*1=q1=", "--input-value", "x=1,2", "--outputs", tmp / "odd.npz", tmp / "odd.onnx", env=environment(tmp))
+    check("names of states with '*' and '='", told.returncode == 0 and np.load(tmp / "odd.npz").files == ["output_0"], told)
+    told = run(TOOL, "check", "--state", "a*b*=t", path)
+    check("a pattern of two stars is refused", told.returncode == 2 and "TC0154" in told.stderr and "one '*' at most" in told.stderr, told)
 
 
 PARTS = (types_that_numpy_lacks, states, runs, profiles, node_by_node, made_smaller, wrong_numbers_made_smaller)

@@ -142,7 +142,7 @@ def call_of(m, name):
     if not m.sizes.axes:
         return f"if ({call} != 0) return 79;" if m.states else "", call, ""
     ins, outs, sizes, counts = len(m.inputs), len(m.outputs), [m.sizes.values[size] for size in m.fields.sizes], m.fields.counts
-    before = [f"int64_t i[{ins + len(sizes)}], counts[{len(counts) + 1}]; void *o[{outs + len(counts)}]; memcpy(i, in, {ins} * sizeof *in); memcpy(o, out, {outs} * sizeof *out);",
+    before = [f"int64_t i[{ins + len(sizes)}], counts[{len(counts) + 1}]; void *o[{outs + len(counts)}]; memcpy(i, in, {ins} * sizeof *in); memcpy(o, out, {outs} * sizeof *out); (void)counts;",
               *(f"i[{ins + k}] = {size};" for k, size in enumerate(sizes)), *(f"o[{outs + k}] = &counts[{k}];" for k in range(len(counts)))]
     after = "".join(f" if (s == 0 && counts[{k}] != {size}) return 80;" for k, size in enumerate(counts))
     return " ".join(before), f"{name}_run((const {name} *)m, (const {name}_inputs *)(const void *)i, (const {name}_outputs *)(const void *)o)", after

@@ -115,6 +115,8 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
     if draft.op in ("Resize", "Upsample") and not draft.operands[0].exact and np.issubdtype(draft.operands[0].dtype, np.integer):
         raise Unfit("ONNX Runtime cuts fractions off instead of rounding: the second time it may be two steps away")
+    if draft.op.startswith("QLinear") and any(v.array.dtype == np.float32 and (v.array == 0).any() for v in draft.operands if v is not None):
+        raise Unfit("a step of quantisation that is none")
     if draft.op in ("MaxPool", "AveragePool", "LpPool") and draft.attributes.get("auto_pad") == "SAME_UPPER" and any(s > k for s, k in zip(draft.attributes.get("strides", ()), draft.attributes["kernel_shape"])):
         raise Unfit("ONNX Runtime pads by less than nothing")
     if draft.op == "ReduceProd" and np.issubdtype(draft.operands[0].dtype, np.floating) and draft.operands[0].array.size:
@@ -166,6 +168,21 @@ def reduced_shape(draft):
     if axes is None or axes.size == 0 and draft.attributes.get("noop_with_empty_axes"):
         return x.shape if axes is not None else (1,) * x.rank if draft.attributes.get("keepdims", 1) else ()
     return x.array.sum(tuple(axes.array) or None, keepdims=draft.attributes.get("keepdims", 1) != 0).shape
+
+
+def same_in_halves(draft):
+    """Does QuantizeLinear of halves say the same if quotients are halves, too? ONNX Runtime divides in single precision."""
+    x, scale = (v.array for v in draft.operands[:2])
+    if not x.dtype == scale.dtype == np.float16 or draft.attributes.get("precision"):
+        return True
+    axis, block = draft.attributes.get("axis", 1), draft.attributes.get("block_size", 0)
+    if block:
+        scale = np.repeat(scale, block, axis)[tuple(slice(0, n) for n in x.shape)]
+    elif scale.ndim == 1 and x.ndim > 1 and scale.size > 1:
+        scale = scale.reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+    with np.errstate(all="ignore"):
+        quotient = x.astype(np.float32) / scale.astype(np.float32)
+        return np.array_equal(np.rint(quotient), np.rint(quotient.astype(np.float16).astype(np.float32)), equal_nan=True)
 
 
 def single(draft):

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from evaluate import BF16, I4, U4, Draft, Unfit, check, evaluate
+from evaluate import BF16, I4, U4, Draft, Unfit, check, evaluate, same_in_halves
 from forms import MEANING, schema_of, stands_in, written_then
 
 F16, F32, F64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
@@ -232,7 +232,7 @@ class Graph:
             if draft.op.startswith("Reduce") and not is_float(operands[0].dtype) and most > np.iinfo(operands[0].dtype).max:
                 raise Unfit("may overflow")
             exact = exact and all(short(v.array) for v in operands) and most < EXACT_BELOW.get(operands[0].dtype, np.inf)
-        elif kind == "never":
+        elif kind == "never" or draft.op == "QuantizeLinear" and not same_in_halves(draft):
             exact = False
         random = draft.op in RANDOM or any(v.random for v in operands) or any(body.is_random() for body in bodies)
         results = tuple(Value(name, array, exact or (kind == "whole" and not is_float(array.dtype)), all(v.constant for v in operands), random)

@@ -10,6 +10,8 @@ import tempfile
 import unittest
 
 import numpy as np
+import onnx
+import onnx.parser
 import onnxruntime
 
 import batch
@@ -151,6 +153,41 @@ class Judge(unittest.TestCase):
         self.assertEqual(verdict(model, [unrounded, z.array])[0], "passed")
         self.assertEqual(verdict(model, [unrounded, z.array * np.float16(1.1)])[0], "failed")
         self.assertEqual(verdict(model, [unrounded * np.float16(1.2), z.array])[0], "failed")
+
+    def test_what_a_resize_cancels(self):
+        # The middle of 1.1 and -1.1 is 0, or what rounding leaves of it.
+        g = small_graph()
+        x, sizes = g.known(np.float32([[[[1.1, -1.1]]]]), False), g.known(np.int64([1, 1, 1, 3]))
+        middle = g.op("MatMul", g.op("Resize", x, None, None, sizes, mode="linear"), g.known(np.float32([[0], [1], [0]])))
+        y = g.op("Tanh", g.op("Mul", middle, g.known(np.float32(1e7))))
+        model = Model(1, g, [y])
+        self.assertEqual(verdict(model, [y.array])[0], "passed")
+        self.assertEqual(verdict(model, [y.array + np.float32(0.5)])[0], "unstable")
+
+    def test_what_rounding_does_inside_of_a_loop(self):
+        # Constants alone: 0.3 * 0.7 - 0.21 is 0, or what rounding leaves of it.
+        g = small_graph()
+        body = onnx.parser.parse_graph("body (int64 i, bool go, float[1] s) => (bool more, float[1] t) <float[1] a = {0.3}, float[1] b = {0.7}, float[1] c = {-0.21}, float[1] d = {1e7}>"
+                                       " { more = Identity(go)  p = Mul(a, b)  q = Add(p, c)  r = Mul(q, d)  t = Tanh(r) }")
+        y = g.op("Loop", g.known(np.int64(2)), None, g.known(np.float32([0])), body=body)
+        self.assertEqual(verdict(Model(1, g, [y]), [y.array])[0], "passed")
+        self.assertEqual(verdict(Model(1, g, [y]), [y.array + np.float32(0.5)])[0], "unstable")
+
+    def test_quotients_of_halves(self):
+        # 218.8 / 2.016 is 108.53, and 108.5 as a half.
+        g = small_graph()
+        g.opset = 21
+        x, scale = g.known(np.float16([218.75, 2.0]), False), g.known(np.float16(2.015625))
+        y, z = (g.op("QuantizeLinear", v, scale, kind="decides") for v in (x, g.known(np.float16([3.0, 2.0]), False)))
+        for v, told in ((y, "passed"), (z, "failed")):
+            self.assertEqual(verdict(Model(1, g, [v]), [v.array - np.uint8([1, 0])])[0], told)
+
+    def test_what_is_computed_in_single_precision(self):
+        g = small_graph()
+        x = g.known(np.random.default_rng(1).random((2, 4, 5)), False)
+        y = g.op("InstanceNormalization", x, g.known(np.ones(4)), g.known(np.zeros(4)))
+        for far, told in ((5e-6, "unstable"), (1e-3, "failed")):
+            self.assertEqual(verdict(Model(1, g, [y]), [y.array * (1 + far)])[0], told)
 
     def test_ties_of_quantisation(self):
         # The sum is 2.5e-5 of a step away from a tie. Noise crosses it now and then, not in the first trials.

@@ -5,9 +5,11 @@ to them: a package may round what it stores or keep what it has not stored, so t
 Else it is evaluated with noise on every rounded result: if that moves the output as far, the model is unstable there, and
 nobody can tell.
 """
+import copy
 import dataclasses
 
 import numpy as np
+from onnx import numpy_helper
 
 from evaluate import BF16, F8, F8_2, NARROW, OWN_TYPES, evaluate, narrowed
 from forms import MEANING, stands_in, written_then
@@ -18,6 +20,8 @@ NOISE = {F32: 1e-6, F64: 1e-11, F16: 1e-3, BF16: 8e-3}
 TRIALS = 6
 MORE_TRIALS = 48  # in which a number that is near a tie of QuantizeLinear goes to its other side
 SIZED = {"Resize", "Upsample", "Range", "MelWeightMatrix"}  # floats say how large the result is
+PICTURES = {"Resize", "Upsample"}  # those but the first
+SINGLE = {"GroupNormalization", "InstanceNormalization"}  # ONNX Runtime has no doubles here
 
 
 def wide(array):
@@ -52,7 +56,7 @@ def difference(actual, value, extra=0.0, other=None):
     gap = np.where(gap <= extra, 0, gap - np.where(gap <= extra, 0, extra))
     bar = BARS[value.dtype]
     norm, worst = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30), gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
-    if norm < bar and worst < 10 * bar or gap.max(initial=0) < 1e-6 and value.dtype != F64:
+    if norm < bar and worst < 10 * bar or gap.max(initial=0) < (1e-14 if value.dtype == F64 else 1e-6):
         return ""
     return f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
 
@@ -63,16 +67,31 @@ def larger(array, other):
     return np.where(np.isfinite(o) & (np.abs(o) > np.abs(np.where(np.isfinite(a), a, 0))), o, a)
 
 
-def shaken(array, rng, rounded):
+def shaken(array, rng, rounded, least=0.0):
     """The array with noise on its numbers, if they are rounded ones. A zero may be what is left of a number too small to be one."""
     if not rounded or array.dtype not in NOISE:
         return array
+    noise = max(NOISE[array.dtype], least)
     tiny = np.finfo(np.float32).tiny if array.dtype in (np.float32, np.float64) else 0
     with np.errstate(all="ignore"):
-        return (wide(array) * (1 + NOISE[array.dtype] * rng.standard_normal(array.shape)) + tiny * rng.standard_normal(array.shape)).astype(array.dtype)
+        return (wide(array) * (1 + noise * rng.standard_normal(array.shape)) + tiny * rng.standard_normal(array.shape)).astype(array.dtype)
 
 
-class Noise:
+class Plain:
+    """Nothing changes."""
+
+    def operand(self, node, value, array):
+        return array
+
+    def bodies(self, node, captured):
+        """The node, and {name: array} of what its branches or its loop read from outside."""
+        return node.proto, captured
+
+    def result(self, node, value, array):
+        return array
+
+
+class Noise(Plain):
     """Rounded numbers have noise."""
 
     def __init__(self, rng):
@@ -80,7 +99,24 @@ class Noise:
 
     def operand(self, node, value, array):
         # What is rounded inside of a node moves its result as rounded operands do: a sum may cancel all but its last bits.
-        return shaken(array, self.rng, any(not v.exact for v in node.results) and node.draft.op not in SIZED)
+        says_size = node.draft.op in SIZED and not (node.draft.op in PICTURES and value is node.draft.operands[0])
+        return shaken(array, self.rng, any(not v.exact for v in node.results) and not says_size, NOISE[F32] if node.draft.op in SINGLE else 0)
+
+    def bodies(self, node, captured):
+        # Constants of a branch or a loop, and what it reads from outside, are operands of what is rounded there.
+        if all(v.exact for v in node.results) or not any(a.HasField("g") for a in node.proto.attribute):
+            return node.proto, captured
+        proto, sizes = copy.deepcopy(node.proto), set()
+        graphs = [a.g for a in proto.attribute if a.HasField("g")]
+        for graph in graphs:
+            graphs.extend(a.g for n in graph.node for a in n.attribute if a.HasField("g"))
+            sizes.update(name for n in graph.node if n.op_type in SIZED for k, name in enumerate(n.input) if k > 0 or n.op_type not in PICTURES)
+        for graph in graphs:
+            for constant in graph.initializer:
+                array = numpy_helper.to_array(constant)
+                if array.dtype in NOISE and constant.name not in sizes:
+                    constant.CopyFrom(numpy_helper.from_array(shaken(array, self.rng, True), constant.name))
+        return proto, {name: array if name in sizes else shaken(array, self.rng, True) for name, array in captured.items()}
 
     def result(self, node, value, array):
         if node.draft.op in SIZED and not value.exact and np.issubdtype(array.dtype, np.integer):
@@ -88,16 +124,13 @@ class Noise:
         return shaken(array, self.rng, not value.exact)
 
 
-class Unrounded:
+class Unrounded(Plain):
     """What are narrow floats in the model have single precision, except where a node says its types itself."""
 
     def operand(self, node, value, array):
         if node.draft.op in OWN_TYPES - {"QuantizeLinear", "DequantizeLinear"}:
             return narrowed(array, value.dtype)
         return array.astype(np.float32) if array.dtype in NARROW else array
-
-    def result(self, node, value, array):
-        return array
 
 
 def has_narrow(graph):
@@ -113,7 +146,7 @@ def cast_without_rounding(node, env):
 
 
 def replay(model, change):
-    """{name: array} of every value, when operands and results are changed: Noise or Unrounded."""
+    """{name: array} of every value, when operands and results are changed."""
     g, env = model.graph, {v.name: v.array for v in model.graph.inputs + model.graph.constants}
     types = {v.name: v.dtype for v in g.inputs + g.constants + [r for n in g.nodes for r in n.results]}
     for node in g.nodes:
@@ -126,10 +159,10 @@ def replay(model, change):
             continue
         operands = tuple(v if v is None else dataclasses.replace(v, array=change.operand(node, v, env.get(v.name, v.array))) for v in node.draft.operands)
         draft = dataclasses.replace(node.draft, operands=operands)
-        captured = {name: narrowed(env[name], types[name]) for name in free_names_of(node.proto) if name in env}
+        proto, captured = change.bodies(node, {name: narrowed(env[name], types[name]) for name in free_names_of(node.proto) if name in env})
         try:
             then = written_then(draft, g.opset)
-            arrays = evaluate(then, node.proto, captured | {v.name: v.array for v in then.operands if v is not None}, g.opset)
+            arrays = evaluate(then, proto, captured | {v.name: v.array for v in then.operands if v is not None}, g.opset)
         except Exception:
             if not stands_in(draft, g.opset):
                 raise
