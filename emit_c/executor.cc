@@ -121,10 +121,14 @@ class Executor {
     out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
     if (is_open(c.room) && c.times.size() == 1 && never_empty(c.times[0])) {
       const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to));
-      const int64_t more = (open_number(c.room).rest + c.bytes - 1) / c.bytes;  // that a tile may read
-      if (more > 0)
-        out_.line("for (size_t k = 0; k < " + to_text(more) + "; k++) memcpy((unsigned char *)" + to + " + " + bytes +
-                  " + k * " + part + ", " + from + ", " + part + ");");
+      const int64_t more = open_number(c.room).rest, parts = more / c.bytes;  // that a tile may read
+      const std::string behind = "(unsigned char *)" + to + " + " + bytes;
+      if (parts > 0)
+        out_.line("for (size_t k = 0; k < " + to_text(parts) + "; k++) memcpy(" + behind + " + k * " + part + ", " + from +
+                  ", " + part + ");");
+      if (more > parts * c.bytes)
+        out_.line("memcpy(" + behind + (parts > 0 ? " + " + to_text(parts) + " * " + part : "") + ", " + from + ", " +
+                  bytes_text(more - parts * c.bytes, dtype_of(p_, c.to)) + ");");
     } else if (c.room > 0 && c.times.size() == 1 && never_empty(c.times[0])) {
       const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to)), first = sized_number(p_, n_, c, "->");
       out_.line("for (size_t k = " + first + "; k < " + to_text(c.room / c.bytes) + "; k++) memcpy((unsigned char *)" +

@@ -74,6 +74,7 @@ class Encoder {
   }
 
   void put(const ModelText&) {}
+  void put(const std::vector<ModelText>&) {}
   void put(const KernelWork&) {}  // an estimate
   void put(const std::function<Constant()>&) {}
   void put(const Constant& c) {

@@ -17,6 +17,7 @@ void change(T& v) requires std::is_integral_v<T> || std::is_enum_v<T> {
 void change(bool& v) { v = !v; }
 void change(double& v) { v += 1; }
 void change(std::string& s) { s += "x"; }
+void change(ModelText& name) { name = ModelText("other"); }
 template <class T>
 void change(std::vector<T>& list) {
   list.push_back(T{});
@@ -107,8 +108,9 @@ std::string identity(const DeviceFunction& x) {
 }
 
 template <class T>
-constexpr bool kLeftOut = std::is_same_v<T, ModelText> || std::is_same_v<T, std::vector<ModelText>> ||
-                          std::is_same_v<T, KernelWork> || std::is_same_v<T, std::function<Constant()>>;
+constexpr bool kIsName = std::is_same_v<T, ModelText> || std::is_same_v<T, std::vector<ModelText>>;
+template <class T>
+constexpr bool kLeftOut = std::is_same_v<T, KernelWork> || std::is_same_v<T, std::function<Constant()>>;
 
 // Changes each field of an S by itself.
 template <class S>
@@ -118,9 +120,7 @@ void expect_all_count() {
     S changed{};
     std::string_view wanted = name;
     using Field = std::decay_t<decltype(first)>;
-    if constexpr (kLeftOut<Field>) {
-      return;
-    } else {
+    if constexpr (!kLeftOut<Field>) {
       if (std::is_same_v<S, Program> &&
           (wanted == "name" || wanted == "weights_layout" || wanted == "external_weights"))
         return;
@@ -128,7 +128,7 @@ void expect_all_count() {
         if constexpr (std::is_same_v<Field, std::decay_t<decltype(field)>>)
           if (wanted == n) change(const_cast<Field&>(field));
       });
-      EXPECT_NE(identity(changed), base) << typeid(S).name() << "::" << name;
+      EXPECT_EQ(identity(changed) == base, kIsName<Field>) << typeid(S).name() << "::" << name;
     }
   });
 }

@@ -3,6 +3,7 @@
 // To the passes such a size is a number like any other, one that no memory holds: kernels are right up to it. A number of
 // bytes, elements or offsets that is computed from it is `times` such sizes and `rest`, and is printed so: "96 * m->room + 64".
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -26,8 +27,9 @@ struct OpenNumber {
   int64_t at(int64_t size) const { return times * size + rest; }
 };
 inline OpenNumber open_number(int64_t n) {
-  const int64_t times = n < 0 ? 0 : (n + kOpenSize / 2) / kOpenSize;
-  return {times, n - times * kOpenSize};
+  if (n < 0) return {0, n};
+  const OpenNumber o{n / kOpenSize, n % kOpenSize};
+  return is_open(o.rest) ? OpenNumber{o.times + 1, o.rest - kOpenSize} : o;
 }
 
 /// What bounds such a size: "--dim batch=1..64". `name`: as it is printed.
@@ -50,6 +52,18 @@ inline std::string open_text(int64_t n, const std::string& size) {
 inline std::string axis_text(int64_t n) {
   const int64_t rest = open_number(n).rest;
   return rest > -kMostRoom && rest < kMostRoom ? open_text(n, "n") : to_text(n);
+}
+/// The text, each of its whole numbers as axis_text() has it: what messages say of sizes.
+inline std::string with_open_sizes(std::string_view text) {
+  std::string all;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    int64_t n = 0;
+    const bool is_number = end > at && std::from_chars(text.data() + at, text.data() + end, n).ec == std::errc();
+    all += is_number && is_open(n) ? axis_text(n) : text.substr(at, std::max(end, at + 1) - at);
+    at = std::max(end, at + 1);
+  }
+  return all;
 }
 /// The size of which axis_text() makes such a formula; nothing if there is none.
 inline std::optional<int64_t> open_axis(std::string_view text) {

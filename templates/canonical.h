@@ -50,7 +50,7 @@ std::optional<Canonical> canonicalize(const TensorFn& fn, int64_t largest = 4000
 
 /// The offset of a load or store in terms of `vars`; null unless it is affine in them with a constant rest.
 std::optional<Offset> offset_of(const Expr& index, const std::vector<Var>& vars);
-/// All loads of `e` but those of `except`, each once.
+/// All loads of `e` but those of `except`, each once: equal ones may be one expression or several.
 std::vector<const Load*> loads_of(const Expr& e, const Buffer& except = nullptr);
 /// `e` with `value` for the loads of the scalar `reduced`.
 Expr with_reduced(const Expr& e, const Buffer& reduced, const Expr& value);

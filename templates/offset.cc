@@ -15,12 +15,18 @@ int64_t Offset::of(const Var& v) const {
 
 std::vector<const Load*> loads_of(const Expr& e, const Buffer& except) {
   std::vector<const Load*> list;
+  std::vector<Expr> found;
   std::set<const ExprNode*> seen;
   if (e)
     walk(e, [&](const Expr& x) {
       if (!seen.insert(x.get()).second) return false;
       const Load* l = as<Load>(x);
-      if (l && l->buffer != except) list.push_back(l);
+      if (!l || l->buffer == except) return true;
+      // Equal ones may be one expression or several.
+      for (const Expr& other : found)
+        if (structurally_equal(other, x)) return false;
+      found.push_back(x);
+      list.push_back(l);
       return true;
     });
   return list;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -57,6 +58,15 @@ std::string skeleton(std::string_view text) {
   return out;
 }
 
+void expect_same(const std::string& path, const std::string& text, const std::string& plain) {
+  if (text == plain) return;
+  const size_t at = size_t(std::mismatch(text.begin(), text.end(), plain.begin(), plain.end()).first - text.begin());
+  const size_t from = at < 200 ? 0 : at - 200;
+  std::fprintf(stderr, "%s: of such names\n%s\nof plain ones\n%s\n", path.c_str(), text.substr(from, 400).c_str(),
+               plain.substr(std::min(from, plain.size()), 400).c_str());
+  std::abort();
+}
+
 std::vector<OutputFile> package(const std::string& path) {
   CompileRequest request;
   request.model = path;
@@ -90,7 +100,7 @@ void emit_names(const uint8_t* data, size_t size) {
   for (size_t k = 0; k < files.size(); k++) {
     if (files[k].path != twin[k].path) std::abort();
     if (files[k].path.ends_with(".c") || files[k].path.ends_with(".h") || files[k].path.ends_with(".S"))
-      if (skeleton(files[k].bytes) != skeleton(twin[k].bytes)) std::abort();
+      expect_same(files[k].path, skeleton(files[k].bytes), skeleton(twin[k].bytes));
   }
 }
 

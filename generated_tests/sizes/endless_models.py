@@ -23,6 +23,19 @@ def pointwise(b):
     b.output(b.op("Transpose", y, perm=[0, 2, 1]))
 
 
+def overhang(b):
+    """Tiles that read less than a row behind an input: other inputs, and the end of the workspace, are near."""
+    x, z, u = b.input("x", ["batch", 7, 8]), b.input("z", ["batch", 7, 64]), b.input("u", ["batch", 47, 4])
+    b.output(b.op("Add", b.op("MatMul", z, b.weight(64, 8)), x))
+    b.output(b.op("MatMul", u, b.weight(4, 15)))
+    b.output(b.op("Add", b.input("i", ["batch", 4], TensorProto.INT32), b.constant(np.arange(4, dtype=np.int32))), TensorProto.INT32)
+
+
+def last_input(b):
+    """Of one input, behind which nothing comes."""
+    b.output(b.op("MatMul", b.input("x", ["batch", 47, 4]), b.weight(4, 15)))
+
+
 def masked(b):
     """A mask is read at positions that are tensors, as transformers' masks are exported: in the flat mask, and by pairs."""
     mask, x = b.input("mask", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 9, 8])

@@ -4,7 +4,7 @@ import cached_models
 import inner_models
 import lookup_models
 import open_models
-from endless_models import masked, newer_trees, pointwise, rows, summed, trees
+from endless_models import last_input, masked, newer_trees, overhang, pointwise, rows, summed, trees
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -424,7 +424,7 @@ ALL = [
 # Sizes without an upper bound: instances are made for some.
 ENDLESS = [
     (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (dense, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
-    (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (trees, {"batch": (0, None)}), (trees, {"batch": (1, 40)}),
+    (overhang, {"batch": (1, None)}), (last_input, {"batch": (1, None)}), (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (trees, {"batch": (0, None)}), (trees, {"batch": (1, 40)}),
     (newer_trees, {"batch": (1, None)}), (newer_trees, {"batch": (1, 9)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
     (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
     (recurrent, {"batch": (1, None)}), (recurrent_steps, {"batch": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),

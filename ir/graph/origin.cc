@@ -1,10 +1,12 @@
 #include "ir/graph/origin.h"
 
+#include "ir/open_size.h"
+
 namespace tc {
 
 Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what, std::vector<std::string> notes,
                       int input) {
-  Diagnostic d{std::move(code), exit, {}, std::move(what), std::move(notes), false};
+  Diagnostic d{std::move(code), exit, {}, with_open_sizes(what), std::move(notes), false};
   d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
   d.loc.op = n.op;
   d.loc.input = input;

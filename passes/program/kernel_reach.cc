@@ -18,7 +18,7 @@ class Reach {
     std::map<const BufferDef*, Var> sizes;
     for (size_t i = 0; i < k.params.size(); i++)
       if (elements[i]) {
-        const Var v = make_var("element");
+        const Var v = make_var("element", k.params[i].buffer->dtype);
         sizes[k.params[i].buffer.get()] = v;
         ranges_[v.get()] = *elements[i];
       }

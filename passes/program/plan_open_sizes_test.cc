@@ -226,6 +226,9 @@ TEST(PlanOpenSizes, NumbersReadAsTheyAreMeant) {
   EXPECT_EQ(axis_text(9 * kOpenSize + 2), "9 * n + 2");
   EXPECT_EQ(axis_text(100'000'000'000'000'000), "100000000000000000");
   EXPECT_EQ(axis_text(4096), "4096");
+  EXPECT_EQ(axis_text(INT64_MAX), "9223372036854775807");
+  EXPECT_EQ(with_open_sizes("x7: sizes " + to_text(3 * kOpenSize - 1) + " and 48 meet 99999999999999999999"),
+            "x7: sizes 3 * n - 1 and 48 meet 99999999999999999999");
   for (const int64_t n : {kOpenSize, 9 * kOpenSize, kOpenSize + 3, 2 * kOpenSize - 4})
     EXPECT_EQ(open_axis(axis_text(n)), n);
   for (const char* text : {"", "4096", "0 * n", "n * 9", "9 * m", "n + x", "99999999999 * n", "n + 3 "})
