@@ -124,8 +124,8 @@ class Executor {
       const int64_t more = open_number(c.room).rest, parts = more / c.bytes;  // that a tile may read
       const std::string behind = "(unsigned char *)" + to + " + " + bytes;
       if (parts > 0)
-        out_.line("for (size_t k = 0; k < " + to_text(parts) + "; k++) memcpy(" + behind + " + k * " + part + ", " + from +
-                  ", " + part + ");");
+        out_.line("for (size_t k = 0; k < " + to_text(parts) + "; k++) memcpy(" + behind + " + k * " + part + ", " +
+                  from + ", " + part + ");");
       if (more > parts * c.bytes)
         out_.line("memcpy(" + behind + (parts > 0 ? " + " + to_text(parts) + " * " + part : "") + ", " + from + ", " +
                   bytes_text(more - parts * c.bytes, dtype_of(p_, c.to)) + ");");

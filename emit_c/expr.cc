@@ -92,7 +92,8 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
       e,
       [&](const IntImm& k) -> std::string {
         if (e->dtype == DType::String) return "tc_no_string()";
-        if (c != Context::Value || e->dtype == DType::Bool) return to_text(k.value);
+        const bool is_plain = k.value != INT64_MIN && (k.value >= 0 || e->dtype != DType::U64);  // as C has literals
+        if (e->dtype == DType::Bool || (c != Context::Value && is_plain)) return to_text(k.value);
         return c_literal_int(k.value, info(e->dtype).bytes * 8, is_signed_int(e->dtype));
       },
       [&](const FloatImm& k) {

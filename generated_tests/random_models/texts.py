@@ -79,7 +79,7 @@ def moved(g, op):
         return g.op(op, v, g.known(np.asarray([-1, 0]), g.rng.random() < 0.5), kind="move", axis=axis)
     if op == "Unsqueeze":
         return g.op(op, v, ints(g, [axis]), kind="move")
-    if op == "ScatterElements":
+    if op == "ScatterElements" and v.shape[axis] > 0:
         at = g.draw_array(I64, [1 if a == axis % v.rank else d for a, d in enumerate(v.shape)], low=0, high=v.shape[axis] - 1)
         return g.op(op, v, g.known(at, False), pool(g, WORDS, at.shape), kind="move", axis=axis)
     g.op("Identity", v, kind="move")

@@ -31,6 +31,24 @@ def longer_cache(b):
     attention_over(b, 5, lambda x: b.op("Add", size(b, x, 1), b.ints(5)))
 
 
+def one_token(b):
+    """A run adds one token to a cache that any number of them is in."""
+    b.imports[""] = 23
+    streams = [b.input(name, [1, 2, 1, HEAD]) for name in ("q", "k", "v")]
+    caches = [b.input(name, [1, 2, "past", HEAD]) for name in ("past_k", "past_v")]
+    for y in b.op("Attention", *streams, "", *caches, outputs=3):
+        b.output(y)
+    flat = [b.input(name, [1, 1, 2 * HEAD]) for name in ("p", "r", "s")]
+    for y in b.op("MultiHeadAttention", *flat, "", "", "", *caches, num_heads=2, domain="com.microsoft", outputs=3):
+        b.output(y)
+
+
+def enlarged(b):
+    """The other axes of pictures, as many as there are."""
+    x = b.input("x", ["batch", 3, 5, 7])
+    b.output(b.op("Resize", x, "", b.constant(np.float32([1, 1, 2, 1.5])), mode="linear"))
+
+
 def same_cache(b):
     """The present has the past's rows, more than are filled."""
     attention_over(b, 9, lambda x: b.ints(6))
@@ -71,6 +89,7 @@ def many_images(b):
 
 
 ALL = [
+    (one_token, {"past": (0, 20)}), (enlarged, {"batch": (1, None)}), (enlarged, {"batch": (0, 5)}),
     (embedded, {"batch": (0, 5), "seq": (1, 6)}), (embedded, {"batch": (1, None), "seq": (3, 3)}), (longer_cache, {"seq": (1, 5)}), (same_cache, {"seq": (1, 6)}),
     (without_past, {"batch": (1, 3)}), (without_past, {"batch": (1, None)}), (one_class, {"batch": (0, 5)}), (one_class, {"batch": (1, None)}),
     (large_images, {"h": (1, 17), "w": (1, 17)}), (many_images, {"batch": (0, 5)}), (many_images, {"batch": (1, None)}),

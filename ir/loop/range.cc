@@ -37,9 +37,14 @@ Range type_range(DType t) {
   return {-(int64_t(1) << (i.bits - 1)), (int64_t(1) << (i.bits - 1)) - 1};
 }
 
+// The result of 64-bit operands may be none of 64 bits.
+bool wraps(Op op) {
+  return op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Neg || op == Op::Abs || op == Op::Shl;
+}
+
 // A result computed without wrapping, seen through a type that may wrap.
 Range fit(DType t, Range r) {
-  if (t == DType::U64) return r.min >= 0 && bounded(r) ? r : kAnything;
+  if (info(t).bits == 64) return bounded(r) && (t != DType::U64 || r.min >= 0) ? r : kAnything;
   Range all = type_range(t);
   return r.min < all.min || r.max > all.max ? all : r;
 }
@@ -82,16 +87,24 @@ class Intervals {
     return visit(
         e,
         [&](const IntImm& i) {
-          return e->dtype == DType::U64 && i.value < 0 ? kAnything : Range{i.value, i.value};
+          const Range r{i.value, i.value};
+          return e->dtype == DType::U64 ? fit(DType::U64, r) : r;
         },
         [&](const FloatImm&) { return kAnything; },
         [&](const VarRef& v) {
           auto it = ranges_.find(v.var.get());
           return it == ranges_.end() ? type_range(e->dtype) : it->second;
         },
-        [&](const Apply& a) { return fit(e->dtype, apply(e, a)); },
+        [&](const Apply& a) {
+          const Range r = apply(e, a);
+          return e->dtype == DType::I64 && !wraps(a.op) ? r : fit(e->dtype, r);
+        },
         [&](const Select& s) { return join(of(s.yes), of(s.no)); },
-        [&](const Cast& c) { return is_float(c.value->dtype) ? type_range(e->dtype) : fit(e->dtype, of(c.value)); },
+        [&](const Cast& c) {
+          if (is_float(c.value->dtype)) return type_range(e->dtype);
+          const Range r = of(c.value);
+          return e->dtype == DType::I64 && c.value->dtype != DType::U64 ? r : fit(e->dtype, r);
+        },
         [&](const Bitcast&) { return type_range(e->dtype); }, [&](const Load&) { return type_range(e->dtype); },
         [&](const Ramp& r) {
           return of(r.base) + Range{0, kMaxLanes - 1};
@@ -194,7 +207,8 @@ Range interval(const Linear& l, const Ranges& ranges) {
     if (infinite(sum.max) || infinite(r.max)) sum.max = r.max = kMax;
     sum = sum + r;
   }
-  return sum;
+  // What is not bounded may wrap; a term alone is what it is.
+  return bounded(sum) || (l.terms.size() == 1 && l.terms[0].coefficient == 1 && l.constant == 0) ? sum : kAnything;
 }
 
 std::optional<Range> range_of(const Expr& e, const Ranges& ranges) {

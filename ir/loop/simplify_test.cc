@@ -229,6 +229,17 @@ TEST(Simplify, TensorDataMayWrap) {
   EXPECT_EQ(range_of(Expr(u) + Expr(u), s.ranges)->max, 255);  // wraps
 }
 
+// The largest int64 says "not bounded", and uint64 has larger ones.
+TEST(Simplify, HalfOfUint64IsNoBound) {
+  Scope1 s;
+  const Expr x = load(make_buffer("x", DType::U64, {Dim(4)}), {Expr(0)});
+  for (const int64_t n : {INT64_MAX - 1, INT64_MAX, int64_t(-1)}) {
+    const Expr least = min(x, make_int(DType::U64, n)), most = max(x, make_int(DType::U64, n));
+    EXPECT_TRUE(simplify(least, s.ranges).same_as(least)) << n;
+    EXPECT_TRUE(simplify(most, s.ranges).same_as(most)) << n;
+  }
+}
+
 TEST(Simplify, Ranges) {
   Scope1 s;
   Var i = s.var("i", -3, 9);

@@ -53,8 +53,10 @@ void BoundedSizes::follow_attention(Node* n) {
     if (s.axis != 0 && s.axis != row) forbid(*n);
     note(n->outputs[0], s);
   }
+  told_.insert(n->outputs[0]->id);  // queries may be as many in every run
   const Value* scores = n->outputs.size() > 3 ? n->outputs[3] : nullptr;
   if (!scores) return;
+  told_.insert(scores->id);
   for (const BoundedSize& s : all) note(scores, {s.axis == row ? 2 : 0, s.count, s.capacity});
   if (const auto keys = find(k, sequence_axis(k))) note(scores, {3, keys->count, keys->capacity});
 }
