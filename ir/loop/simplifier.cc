@@ -168,7 +168,8 @@ Expr Simplifier::division(Op op, const Exprs& args) {
   if (!c || *c <= 0) return {};
   if ((op == Op::Div || op == Op::Mod) && x.min < 0) return {};
   Linear l = linear_form(args[0]);
-  if (!is_exact(l, ranges_)) return {};
+  constexpr int64_t kMost = int64_t(1) << 62;  // what is added and subtracted below stays within 64 bits
+  if (!is_exact(l, ranges_) || *c > kMost || l.constant > kMost || l.constant < -kMost) return {};
   Linear r = modulo ? floor_mod_linear(l, *c, ranges_) : floor_div_linear(l, *c, ranges_);
   return to_expr(recombine(std::move(r), ranges_));
 }
@@ -178,6 +179,10 @@ Expr Simplifier::comparison(Op op, const Expr& a, const Expr& b) {
   if (structurally_equal(a, b))
     if (auto d = decide(op, {0, 0})) return truth(*d);
   if (a->dtype == DType::Bool) return {};
+  if (a->dtype == DType::U64) {  // no range says so
+    if (is_const(b, 0) && (op == Op::Lt || op == Op::Ge)) return truth(op == Op::Ge);
+    if (is_const(a, 0) && (op == Op::Gt || op == Op::Le)) return truth(op == Op::Le);
+  }
   Range x = interval_of(a), y = interval_of(b);
   if (x.max < y.min)
     if (auto d = decide(op, {-1, -1})) return truth(*d);

@@ -229,6 +229,19 @@ TEST(Simplify, TensorDataMayWrap) {
   EXPECT_EQ(range_of(Expr(u) + Expr(u), s.ranges)->max, 255);  // wraps
 }
 
+// What the model's integers are added up to may wrap, whatever bounds the summands.
+TEST(Simplify, NothingRestsOnSumsThatMayWrap) {
+  Scope1 s;
+  const Expr x = load(make_buffer("x", DType::I64, {Dim(4)}), {Expr(0)}), positive = max(x, 0);
+  EXPECT_EQ(s.text(max(positive * 31, 0)), "max(max(x[0], 0) * 31, 0)");
+  EXPECT_EQ(s.text(positive + 1 > 0), "max(x[0], 0) + 1 > 0");
+  EXPECT_EQ(s.text(max(apply(Op::Abs, {x}), 0)), "max(abs(x[0]), 0)");
+  EXPECT_EQ(s.text(floor_mod(positive * 5 + 3, 1000)), "floor_mod(max(x[0], 0) * 5 + 3, 1000)");
+  EXPECT_EQ(s.text(floor_mod(floor_mod(x, 7) - Expr(INT64_MIN), Expr(INT64_MAX))),
+            "floor_mod(floor_mod(x[0], 7) + -9223372036854775808, 9223372036854775807)");
+  EXPECT_EQ(s.text(max(positive, 0)), "max(x[0], 0)");
+}
+
 // The largest int64 says "not bounded", and uint64 has larger ones.
 TEST(Simplify, HalfOfUint64IsNoBound) {
   Scope1 s;
@@ -238,6 +251,10 @@ TEST(Simplify, HalfOfUint64IsNoBound) {
     EXPECT_TRUE(simplify(least, s.ranges).same_as(least)) << n;
     EXPECT_TRUE(simplify(most, s.ranges).same_as(most)) << n;
   }
+  const Expr zero = make_int(DType::U64, 0);
+  EXPECT_EQ(s.text(x < zero) + s.text(zero > x), "falsefalse");
+  EXPECT_EQ(s.text(apply(Op::Ge, {x, zero})) + s.text(apply(Op::Le, {zero, x})), "truetrue");
+  EXPECT_EQ(s.text(zero < x), "u64(0) < x[0]");
 }
 
 TEST(Simplify, Ranges) {
