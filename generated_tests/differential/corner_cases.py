@@ -25,6 +25,24 @@ def random_cases():
     yield Case("random_in_a_branch", f"y = If (c) <then_branch = {branch.format('a', 4.0)}, else_branch = {branch.format('b', -4.0)}>", {"c": np.array(True)}, random=True)
 
 
+def wrapping_cases():
+    """Numbers at the ends of 64 bits, whose sums and products wrap. None has bit 31 set: ONNX Runtime's Max and Min of int64 mistake it for a sign."""
+    most, least = 2**63 - 1, -2**63
+    x = {"x": np.int64([0, -9, 3, 6, 2**62, 2**32 + 2**30, most, most - 2, least])}
+    n = {"a": np.int64(0), "b": np.int64(31), "c": np.int64(1000003), "d": np.int64(6364136223846793005), "e": np.int64(1442695040888963407), "f": np.int64(least), "g": np.int64(most), "h": np.int64(7)}
+    for name, body in (("product", "p = Max (x, a)\n q = Mul (p, b)\n y = Max (q, a)"), ("sum", "p = Max (x, a)\n q = Add (p, b)\n y = Greater (q, a)"),
+                       ("absolute", "p = Abs (x)\n y = Max (p, a)"), ("square", "p = Mul (x, x)\n y = Max (p, a)"), ("negative", "p = Min (x, a)\n q = Neg (p)\n y = Less (q, a)"),
+                       ("hash", "p = Max (x, a)\n q = Mul (p, d)\n r = Add (q, e)\n y = Mod (r, c)"), ("remainders", "p = Mod (x, h)\n q = Sub (p, f)\n y = Mod (q, g)"),
+                       ("least", "p = Equal (x, f)\n y = Where (p, a, x)"), ("above_least", "p = Greater (x, f)\n y = Where (p, x, h)")):
+        yield Case(f"wraps_{name}", body, x, {k: v for k, v in n.items() if f"{k})" in body or f"{k}," in body})
+    yield Case("wraps_tokens", "p = Cast <to = 7> (x)\n q = Mul (p, d)\n y = Mod (q, c)", {"x": np.uint16([0, 1, 2, 3, 777])}, {"d": n["d"], "c": n["c"]})
+    u = {"x": np.uint64([0, 5, 2**63 - 1, 2**63, 2**64 - 1])}
+    m = {"a": np.uint64(2**63 - 1), "b": np.uint64(4), "c": np.uint64(2**63), "d": np.uint64(2**64 - 1), "e": np.uint64(0), "i": np.int64(3), "j": np.int64(7)}
+    for name, body in (("min", "y = Min (x, a)"), ("max", "y = Max (x, a)"), ("clip", "y = Clip (x, b, a)"), ("above", "p = Greater (x, c)\n y = Where (p, i, j)"),
+                       ("below", "p = Less (x, d)\n y = Where (p, i, j)"), ("negative", "y = Less (x, e)")):
+        yield Case(f"wraps_unsigned_{name}", body, u, {k: v for k, v in m.items() if f"{k})" in body or f"{k}," in body})
+
+
 def absent_cases():
     """Optional operands and results left out, one after the other."""
     low, high = {"low": F32(-0.5)}, {"high": F32(0.7)}
@@ -112,4 +130,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
