@@ -39,10 +39,12 @@ Range operator+(const Range& a, const Range& b);
 Range operator*(const Range& a, const Range& b);
 Range join(const Range& a, const Range& b);
 
-/// Always an interval, kAnything if nothing is known. I64 arithmetic is taken not to overflow; narrower types that may
-/// wrap give the range of their type.
+/// Always an interval, kAnything if nothing is known. Of places and extents: I64 arithmetic is taken not to overflow; narrower
+/// types that may wrap give the range of their type.
 Range interval(const Expr& e, const Ranges& ranges);
 Range interval(const Linear& l, const Ranges& ranges);
+/// Of what may be the model's own numbers: I64 arithmetic that is not bounded may wrap, too.
+Range value_interval(const Expr& e, const Ranges& ranges);
 
 int64_t floor_div_int(int64_t a, int64_t b);  // b > 0
 int64_t floor_mod_int(int64_t a, int64_t b);

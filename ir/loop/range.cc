@@ -37,14 +37,9 @@ Range type_range(DType t) {
   return {-(int64_t(1) << (i.bits - 1)), (int64_t(1) << (i.bits - 1)) - 1};
 }
 
-// The result of 64-bit operands may be none of 64 bits.
-bool wraps(Op op) {
-  return op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Neg || op == Op::Abs || op == Op::Shl;
-}
-
 // A result computed without wrapping, seen through a type that may wrap.
 Range fit(DType t, Range r) {
-  if (info(t).bits == 64) return bounded(r) && (t != DType::U64 || r.min >= 0) ? r : kAnything;
+  if (t == DType::U64) return r.min >= 0 && bounded(r) ? r : kAnything;
   Range all = type_range(t);
   return r.min < all.min || r.max > all.max ? all : r;
 }
@@ -78,9 +73,13 @@ Range shift_left(const Range& a, const Range& b) {
 // Nonnegative, and of no more bits than `most`.
 Range same_bits(int64_t most) { return {0, infinite(most) ? kMax : int64_t(std::bit_ceil(uint64_t(most) + 1) - 1)}; }
 
+bool may_leave_64_bits(Op op) {
+  return op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Neg || op == Op::Abs || op == Op::Shl;
+}
+
 class Intervals {
  public:
-  explicit Intervals(const Ranges& ranges) : ranges_(ranges) {}
+  Intervals(const Ranges& ranges, bool wraps) : ranges_(ranges), wraps_(wraps) {}
 
   Range of(const Expr& e) const {
     if (!e || is_float(e->dtype)) return kAnything;
@@ -96,15 +95,11 @@ class Intervals {
           return it == ranges_.end() ? type_range(e->dtype) : it->second;
         },
         [&](const Apply& a) {
-          const Range r = apply(e, a);
-          return e->dtype == DType::I64 && !wraps(a.op) ? r : fit(e->dtype, r);
+          const Range r = fit(e->dtype, apply(e, a));
+          return wraps_ && e->dtype == DType::I64 && may_leave_64_bits(a.op) && !bounded(r) ? kAnything : r;
         },
         [&](const Select& s) { return join(of(s.yes), of(s.no)); },
-        [&](const Cast& c) {
-          if (is_float(c.value->dtype)) return type_range(e->dtype);
-          const Range r = of(c.value);
-          return e->dtype == DType::I64 && c.value->dtype != DType::U64 ? r : fit(e->dtype, r);
-        },
+        [&](const Cast& c) { return is_float(c.value->dtype) ? type_range(e->dtype) : fit(e->dtype, of(c.value)); },
         [&](const Bitcast&) { return type_range(e->dtype); }, [&](const Load&) { return type_range(e->dtype); },
         [&](const Ramp& r) {
           return of(r.base) + Range{0, kMaxLanes - 1};
@@ -157,7 +152,19 @@ class Intervals {
   }
 
   const Ranges& ranges_;
+  const bool wraps_;
 };
+
+Range sum_of(const Linear& l, const Intervals& atoms) {
+  Range sum{l.constant, l.constant};
+  for (const Linear::Term& t : l.terms) {
+    Range r = atoms.of(t.atom) * Range{t.coefficient, t.coefficient};
+    if (infinite(sum.min) || infinite(r.min)) sum.min = r.min = kMin;
+    if (infinite(sum.max) || infinite(r.max)) sum.max = r.max = kMax;
+    sum = sum + r;
+  }
+  return sum;
+}
 
 void narrow(Ranges& ranges, const Var& v, Range by) {
   auto it = ranges.find(v.get());
@@ -195,24 +202,22 @@ Range join(const Range& a, const Range& b) { return {std::min(a.min, b.min), std
 
 Range interval(const Expr& e, const Ranges& ranges) {
   if (e.get() && e->dtype == DType::I64 && !e->vector) return interval(linear_form(e), ranges);
-  return Intervals(ranges).of(e);
+  return Intervals(ranges, false).of(e);
 }
 
-Range interval(const Linear& l, const Ranges& ranges) {
-  Range sum{l.constant, l.constant};
-  Intervals all(ranges);
-  for (const Linear::Term& t : l.terms) {
-    Range r = all.of(t.atom) * Range{t.coefficient, t.coefficient};
-    if (infinite(sum.min) || infinite(r.min)) sum.min = r.min = kMin;
-    if (infinite(sum.max) || infinite(r.max)) sum.max = r.max = kMax;
-    sum = sum + r;
-  }
-  // What is not bounded may wrap; a term alone is what it is.
-  return bounded(sum) || (l.terms.size() == 1 && l.terms[0].coefficient == 1 && l.constant == 0) ? sum : kAnything;
+Range interval(const Linear& l, const Ranges& ranges) { return sum_of(l, Intervals(ranges, false)); }
+
+Range value_interval(const Expr& e, const Ranges& ranges) {
+  const Intervals all(ranges, true);
+  if (!e.get() || e->dtype != DType::I64 || e->vector) return all.of(e);
+  const Linear l = linear_form(e);
+  const Range r = sum_of(l, all);
+  const bool is_term = l.terms.size() == 1 && l.terms[0].coefficient == 1 && l.constant == 0;
+  return bounded(r) || is_term ? r : kAnything;
 }
 
 std::optional<Range> range_of(const Expr& e, const Ranges& ranges) {
-  Range r = interval(e, ranges);
+  Range r = value_interval(e, ranges);
   if (r.min == kMin && r.max == kMax) return std::nullopt;
   return r;
 }

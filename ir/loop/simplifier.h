@@ -21,7 +21,7 @@ class Simplifier {
  public:
   explicit Simplifier(Ranges ranges, int depth = 0) : ranges_(std::move(ranges)), depth_(depth) {}
   Expr expr(const Expr& e);
-  Range interval_of(const Expr& e) const { return interval(e, ranges_); }
+  Range interval_of(const Expr& e) const { return value_interval(e, ranges_); }
   const Ranges& ranges() const { return ranges_; }
 
  private:
