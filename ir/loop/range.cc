@@ -209,7 +209,7 @@ Range interval(const Linear& l, const Ranges& ranges) { return sum_of(l, Interva
 
 Range value_interval(const Expr& e, const Ranges& ranges) {
   const Intervals all(ranges, true);
-  if (!e.get() || e->dtype != DType::I64 || e->vector) return all.of(e);
+  if (!e || e->dtype != DType::I64 || e->vector) return all.of(e);
   const Linear l = linear_form(e);
   const Range r = sum_of(l, all);
   const bool is_term = l.terms.size() == 1 && l.terms[0].coefficient == 1 && l.constant == 0;

@@ -198,6 +198,7 @@ Expr Simplifier::comparison(Op op, const Expr& a, const Expr& b) {
   if (auto d = decide(op, interval(difference, ranges_))) return truth(*d);
   int64_t g = 0;
   for (const auto& t : difference.terms) g = std::gcd(g, t.coefficient);
+  if (g == 0) return {};  // a constant, which is decided
   bool tidy = g == 1 && !la.is_constant() && difference.terms.size() == la.terms.size() + lb.terms.size();
   if (tidy || difference.constant == INT64_MIN) return {};
   auto bound = scaled_bound(op, difference.constant, g);
