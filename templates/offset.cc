@@ -15,16 +15,15 @@ int64_t Offset::of(const Var& v) const {
 
 std::vector<const Load*> loads_of(const Expr& e, const Buffer& except) {
   std::vector<const Load*> list;
-  std::vector<Expr> found;
+  std::vector<Expr> found;  // the same: text that was read has an expression for each
   std::set<const ExprNode*> seen;
   if (e)
     walk(e, [&](const Expr& x) {
       if (!seen.insert(x.get()).second) return false;
       const Load* l = as<Load>(x);
       if (!l || l->buffer == except) return true;
-      // Equal ones may be one expression or several.
-      for (const Expr& other : found)
-        if (structurally_equal(other, x)) return false;
+      const auto is_equal = [&](const Expr& other) { return structurally_equal(other, x); };
+      if (std::any_of(found.begin(), found.end(), is_equal)) return false;
       found.push_back(x);
       list.push_back(l);
       return true;

@@ -188,6 +188,9 @@ def info_of_models(tmp):
     square = tmp / "square.onnxtxt"
     square.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (float[A,B] x) => (float[A,B] y) { y = Relu (x) }\n')
     answers("two sizes of a tensor without upper bounds", ["check", "--dim", "A=1..", "--dim", "B=1..", square], 5, err="a tensor may have one size without an upper bound: give others one")
+    rows = tmp / "rows.onnxtxt"
+    rows.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (uint8[16777217,1] x) => (uint8[a,b] y) <float[2] s = {1, 2}> { y = Resize <mode = "nearest"> (x, "", s) }\n')
+    answers("a scale of 1 keeps a size that is no float", ["run", "--cpu", "generic", rows], out='output "y" uint8 [16777217, 2]')
     answers("run without an upper bound", ["run", "--cpu", "generic", "--dim", "N=1..", path], out='output "y" float [38, 4]')
     answers("verify without an upper bound", ["verify", "--cpu", "generic", "--against", "interpreter", "--dim", "N=1..", path], out="sizes N=38")
     answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a whole number")

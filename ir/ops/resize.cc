@@ -80,7 +80,11 @@ void size_by_scales(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vec
   for (size_t k = 0; k < which.size(); k++) {
     ResizeAxis& a = axes[size_t(which[k])];
     a.scale = known[k];
-    if (!(a.scale > 0) || (a.scale != 1 && a.scale * double(a.in) > 2e9))
+    if (a.scale == 1) {  // exact, of sizes that no float has, too
+      a.out = a.in;
+      continue;
+    }
+    if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
       op.reject("a scale must be positive and give a size below 2^31", input);
     // The product is one in f32, as in ONNX's shape inference: 30 * 3.3f is 99, though 3.3f is less than 3.3.
     a.out = int64_t(std::floor(float(a.scale) * float(a.in)));
