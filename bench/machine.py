@@ -1,7 +1,9 @@
-"""What a benchmark has to know about its machine: the processor, and whether anything else was running."""
+"""What a benchmark has to know about its machine: the processor, whether anything else was running, and how far apart its cores are."""
 import os
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 
 def processor():
@@ -33,3 +35,28 @@ def run_pinned(command, cores):
     child.returncode = os.waitstatus_to_exitcode(status)
     others = busy_seconds() - before - usage.ru_utime - usage.ru_stime
     return child.returncode, output, max(0.0, others / (time.monotonic() - start))
+
+
+class RoundTrip:
+    """How long a cache line takes from the first core to the second and back (round_trip.c). The host of a virtual machine moves its cores:
+    where they lie on two chips for a while, two threads that share tensors take up to 1.7 times as long, whoever wrote their program."""
+
+    FAR = 2.0  # times the least of a report
+
+    def __init__(self, folder, cc):
+        """Compiles the program into a folder."""
+        self.program = Path(folder) / "round_trip"
+        source = Path(__file__).resolve().with_name("round_trip.c")
+        made = subprocess.run([cc, "-O2", "-std=c11", source, "-o", self.program, "-pthread"], capture_output=True, text=True)
+        if made.returncode:
+            sys.exit(f"{source.name}: {made.stderr[-2000:]}")
+        self.least = float("inf")
+        self.is_far()
+
+    def is_far(self):
+        """Now? Never where there is one core."""
+        if len(os.sched_getaffinity(0)) < 2:
+            return False
+        _, text, _ = run_pinned([self.program], 2)
+        self.least = min(self.least, float(text))
+        return float(text) > self.FAR * self.least
