@@ -142,15 +142,18 @@ std::string capacity(const Program& p, const ProgramNames& n) {
   return s;
 }
 
-/// What is known of the outputs' sizes before a run.
+/// What is known of the outputs' sizes before a run. An output that has a computed size, too, needs room for the largest of its sizes.
 std::string shape_function(const Program& p) {
   if (open_sizes(p).empty()) return "";
   std::string s;
-  for (size_t k = 0; k < p.outputs.size(); k++)
-    for (const IoSize& z : p.outputs[k].sizes)
-      if (!p.outputs[k].is_kept() && z.of_inputs())
+  for (size_t k = 0; k < p.outputs.size(); k++) {
+    const IoTensor& t = p.outputs[k];
+    const bool counted = std::any_of(t.sizes.begin(), t.sizes.end(), [](const IoSize& z) { return !z.of_inputs(); });
+    for (const IoSize& z : t.sizes)
+      if (!t.is_kept() && z.of_inputs() && (!counted || is_open(t.dims[size_t(z.axis)])))
         s += "  out_dims[" + to_text(port_number(p.outputs, k)) + "][" + to_text(int64_t(z.axis)) +
              "] = " + size_text(z.sum, [&](size_t i) { return "sizes_[" + to_text(size_number(p, i)) + "]"; }) + ";\n";
+  }
   return "static void shape_outputs(const int64_t *sizes_, int64_t *const *out_dims)\n{\n  (void)sizes_, "
          "(void)out_dims;\n" +
          s + "}\n\n";

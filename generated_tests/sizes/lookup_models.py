@@ -83,6 +83,19 @@ def gathered(b):
     b.output(b.op("GatherND", b.op("Relu", x), rows))
 
 
+def ranked(b):
+    """As many as half of them, where they stand, too."""
+    x = b.input("x", [2, "m"])
+    for result, kind in zip(b.op("TopK", x, b.op("Div", size(b, x, 1), b.ints(2)), outputs=2, axis=1), (TensorProto.FLOAT, TensorProto.INT64)):
+        b.output(result, kind)
+
+
+def half_rows(b):
+    """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
+    x = b.input("x", ["n", "h", "w"])
+    b.output(b.op("Tanh", b.op("Slice", x, b.ints(0), b.op("Div", size(b, x, 1), b.ints(2)), b.ints(1))))
+
+
 def places(b):
     x = b.input("x", ["batch", 3, "h", "w"])
     for attributes in ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, {"kernel_shape": [2, 1], "strides": [1, 2], "storage_order": 1},
@@ -171,5 +184,5 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}),
 ]

@@ -191,6 +191,9 @@ bool LiveFunction::sorted(const Stage& s, const List& results) {
   for (const LiveAxis& l : results)
     if (l.axis != top->axis) list.push_back(l);
   need(top->x, list);
+  // The heap of what comes first lies in the results, as large as it gets.
+  for (const Buffer& b : s.outputs)
+    if (of(b)) need(b, list);
   return true;
 }
 

@@ -386,8 +386,17 @@ class Model:
             self._library = None  # the next run begins anew
             raise RunError(f"{self.name}_init: {getattr(library, f'{self.name}_strerror')(status).decode()}")
 
+    def _room_of(self, port: Port, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape that a result has room for: of one that has a computed size, too, the largest of all its sizes."""
+        if all(name in sizes for _, name in port.counted):
+            return self._shape_of(port, sizes)
+        largest = self._shape_of(port, {**sizes, **self._room})
+        is_open = {axis for axis, name in port.counted if name in self._room}
+        is_open |= {axis for axis, terms, _ in port.sums if self._room.keys() & terms.keys()}
+        return tuple(n if axis in is_open else port.shape[axis] for axis, n in enumerate(largest))
+
     def _shape_of(self, port: Port, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape that a result has room for."""
+        """The shape that a result has, as far as `sizes` say it."""
         if not self._room:
             return port.shape
         shape = list(port.shape)
@@ -409,7 +418,7 @@ class Model:
         addresses.extend(sizes.values())  # by value, behind the pointers
         made: dict[str, Any] = {}
         for port in self._all_outputs:
-            room = self._shape_of(port, sizes)
+            room = self._room_of(port, sizes)
             n = int(np.prod(room, dtype=np.int64))
             made[port.name] = (_String * max(n, 1))() if port.dtype == "string" else np.empty(room, numpy_type(port.dtype))
         places = [m.ctypes.data if isinstance(m, np.ndarray) else ctypes.addressof(m) for m in made.values()]
