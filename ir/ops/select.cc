@@ -142,20 +142,42 @@ Stmt compare_rows(const Tensor& rows, const Buffer& order, const Expr& p, const 
   return seq({set(order, 0), loop(e, rows.dim(1), if_then(eq(value_of(order), 0), set(order, sign)))});
 }
 
-/// slot = the place of row `row` in the sorted list of the rows `first`, which has `size` elements: where an equal one is
-/// (order = 0), or the first larger one (order = 1). Half of what is left is ruled out at a time.
-Stmt halve(const Tensor& rows, const Buffer& first, const Expr& size, const Buffer& slot, const Buffer& order,
-           const Expr& row) {
-  const Buffer end = counter("end"), middle = counter("middle");
-  const Stmt look = compare_rows(rows, order, load(first, {value_of(middle)}), row);
-  const Stmt step =
-      seq({set(middle, floor_div(value_of(slot) + value_of(end), 2)), look,
-           if_then(eq(value_of(order), -1), set(slot, value_of(middle) + 1), set(end, value_of(middle)))});
-  const Stmt settle = seq(
-      {set(order, 1), if_then(value_of(slot) < size, compare_rows(rows, order, load(first, {value_of(slot)}), row))});
-  return alloc(
-      end,
-      alloc(middle, seq({set(slot, 0), set(end, size), while_loop(value_of(slot) < value_of(end), step), settle})));
+/// Does a number stand in front of another one in sorted order, NaN being the last?
+Expr comes_before(const Expr& a, const Expr& b) {
+  if (a->dtype == DType::Bool) return logical_not(a) && b;
+  return is_float(a->dtype) ? logical_not(apply(Op::IsNan, {a})) && logical_not(b <= a) : a < b;
+}
+
+/// The numbers of the rows, sorted by what they have and equal ones by themselves: runs of sorted rows become runs of twice the length.
+/// `order` takes them; `merged` has as many elements.
+Stmt sorted_rows(const Tensor& rows, const Buffer& order, const Buffer& merged) {
+  const int64_t n = rows.dim(0);
+  const Buffer length = counter("length"), start = counter("start"), slot = counter("place"), left = counter("left"),
+               right = counter("right"), which = counter("which");
+  const Var middle = make_var("middle"), end = make_var("end"), i = make_var("i"), k = make_var("k");
+  const Expr p = load(order, {value_of(right)}), q = load(order, {value_of(left)});
+  const auto take = [&](const Expr& from) {
+    return seq({store(merged, {value_of(slot)}, load(order, {from})), increment(slot)});
+  };
+  const auto take_rest = [&](const Buffer& of, const Expr& last) {
+    return while_loop(value_of(of) < last, seq({take(value_of(of)), increment(of)}));
+  };
+  const Stmt compared =
+      rows.dim(1) == 1
+          ? set(which, select(comes_before(widen(rows({p, Expr(0)})), widen(rows({q, Expr(0)}))), Expr(1), Expr(0)))
+          : seq({compare_rows(rows, which, p, q), set(which, select(eq(value_of(which), -1), Expr(1), Expr(0)))});
+  const Stmt next = seq({compared, take(select(eq(value_of(which), 0), value_of(left), value_of(right))),
+                         set(left, value_of(left) + 1 - value_of(which)), set(right, value_of(right) + value_of(which))});
+  const Stmt merge = seq({set(left, value_of(start)), set(right, Expr(middle)),
+                          while_loop(value_of(left) < Expr(middle) && value_of(right) < Expr(end), next),
+                          take_rest(left, Expr(middle)), take_rest(right, Expr(end)), set(start, Expr(end))});
+  const Expr from = value_of(start), size = value_of(length);
+  const Stmt run = let(middle, min(from + size, Expr(n)), let(end, min(from + size * 2, Expr(n)), merge));
+  const Stmt pass = seq({set(start, 0), set(slot, 0), while_loop(value_of(start) < Expr(n), run),
+                         loop(k, n, store(order, {k}, load(merged, {k}))), set(length, value_of(length) * 2)});
+  Stmt all = seq({loop(i, n, store(order, {i}, i)), set(length, 1), while_loop(value_of(length) < Expr(n), pass)});
+  for (const Buffer& c : {length, start, slot, left, right, which}) all = alloc(c, all);
+  return all;
 }
 
 /// A number that two elements share exactly when compare() calls them equal.
@@ -186,42 +208,48 @@ int64_t distinct_rows(const TensorData& x, bool by_axis, int axis) {
 
 struct UniqueLists {
   Buffer first, inverse, counts;  // per distinct row: first occurrence, how often; per row: its slot
+  Buffer order, other;            // of as many elements as there are rows, for the work
 };
 
-/// Inserts row after row into the list of distinct rows: sorted, or in order of appearance. `counted` takes the number
-/// of distinct rows; null: it has to be `count`.
+/// One distinct row more, which begins at `row` if it is among those that there is room for.
+Stmt new_row(const UniqueLists& u, const Buffer& used, int64_t count, const Expr& row) {
+  const Expr slot = value_of(used);
+  return seq({if_then(slot < Expr(count), seq({store(u.first, {slot}, row), store(u.counts, {slot}, 0)})),
+              increment(used)});
+}
+/// A row is the next one of those at a slot.
+Stmt counted_row(const UniqueLists& u, int64_t count, const Expr& slot, const Expr& row) {
+  const Expr last = min(slot, Expr(count - 1));
+  return seq({store(u.inverse, {row}, last), store(u.counts, {last}, load(u.counts, {last}) + 1)});
+}
+
+/// Finds the distinct rows among the sorted ones, and numbers them so or in the order of appearance. `counted` takes the number of distinct
+/// rows; null: it has to be `count`.
 Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool sorted, const Buffer& counted) {
-  const Buffer used = counter("used"), slot = counter("place"), order = counter("order");
-  const Var r = make_var("r"), q = make_var("q"), s = make_var("s");
-  const Expr p = value_of(slot);
-  auto compare_at_slot = [&] { return if_then(p < value_of(used), compare_rows(rows, order, load(u.first, {p}), r)); };
-  // `order` is what the row at `slot` says: beyond the end of the list it is 1, "larger".
-  const Expr passes = ne(value_of(order), 0) && p < value_of(used);
-  const Stmt walk = seq({set(slot, 0), set(order, 1), compare_at_slot(),
-                         while_loop(passes, seq({increment(slot), set(order, 1), compare_at_slot()}))});
-  const Stmt search = sorted ? halve(rows, u.first, value_of(used), slot, order, r) : walk;
-  const Expr from = value_of(used) - 1 - Expr(s);
-  const Stmt shift = loop(
-      s, value_of(used) - p,
-      seq({store(u.first, {from + 1}, load(u.first, {from})), store(u.counts, {from + 1}, load(u.counts, {from}))}));
-  const Stmt insert =
-      seq({if_then(value_of(used) < Expr(count), seq({shift, store(u.first, {p}, r), store(u.counts, {p}, 1)})),
-           increment(used)});
-  const Stmt found = store(u.counts, {p}, load(u.counts, {p}) + 1);
-  const Stmt fill =
-      loop(r, rows.dim(0),
-           if_then(value_of(used) <= Expr(count), seq({search, if_then(eq(value_of(order), 0), found, insert)})));
-  const Stmt next = seq({increment(slot), compare_rows(rows, order, load(u.first, {p}), q)});
-  const Stmt find = sorted ? halve(rows, u.first, min(value_of(used), Expr(count)), slot, order, q)
-                           : seq({set(slot, 0), compare_rows(rows, order, load(u.first, {0}), q),
-                                  while_loop(ne(value_of(order), 0) && p < Expr(count - 1), next)});
-  const Stmt number = loop(q, rows.dim(0), seq({find, store(u.inverse, {q}, min(p, Expr(count - 1)))}));
+  const int64_t n = rows.dim(0);
+  const Buffer used = counter("used"), differs = counter("differs");
+  const Var i = make_var("i"), r = make_var("r"), c = make_var("c");
+  const Expr row = load(u.order, {i});
+  const Stmt compare = seq({set(differs, 1), if_then(Expr(i) > 0, compare_rows(rows, differs, load(u.order, {Expr(i) - 1}), row))});
+  const Expr fresh = ne(value_of(differs), 0);
+  Stmt number;
+  if (sorted) {
+    number = loop(i, n, seq({compare, if_then(fresh, new_row(u, used, count, row)),
+                             counted_row(u, count, value_of(used) - 1, row)}));
+  } else {
+    // The first of those that are equal stands for all of them, then its slot does.
+    const Buffer like = counter("like");
+    const Expr slot = load(u.other, {load(u.inverse, {r})});
+    number = alloc(like, seq({loop(i, n, seq({compare, if_then(fresh, set(like, row)), store(u.inverse, {row}, value_of(like))})),
+                              loop(r, n, seq({if_then(eq(load(u.inverse, {r}), Expr(r)),
+                                                      seq({store(u.other, {r}, value_of(used)), new_row(u, used, count, r)})),
+                                              counted_row(u, count, slot, r)}))}));
+  }
   // Rows that are declared but do not come must not leave wild indexes behind.
-  const Var c = make_var("c");
   const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));
-  const Stmt all = seq({set(used, 0), clear, fill, counted ? store(counted, {}, value_of(used)) : must_be(used, count),
-                        count > 0 && rows.dim(0) > 0 ? number : Stmt()});
-  return alloc(used, alloc(slot, alloc(order, all)));
+  const Stmt found = count > 0 && n > 0 ? seq({sorted_rows(rows, u.order, u.other), number}) : Stmt();
+  const Stmt told = counted ? store(counted, {}, value_of(used)) : must_be(used, count);
+  return alloc(used, alloc(differs, seq({set(used, 0), clear, found, told})));
 }
 
 void define_unique(OpBuilder& b) {
@@ -252,17 +280,20 @@ void define_unique(OpBuilder& b) {
   if (!counts && ((count == 0) != (rows.dim(0) == 0) || count > rows.dim(0)))
     b.reject("the declared shape does not fit the input", 0);
   const ValueType list = ValueType::tensor(DType::I64, to_shape({count}));
-  const auto u = b.nest(
-      "unique", counted_results({list, ValueType::tensor(DType::I64, to_shape({rows.dim(0)})), list}, counts),
-      [&](const std::vector<Buffer>& out) {
-        return fill_lists(rows, {out[0], out[1], out[2]}, count, b.attr_int("sorted") != 0, counts ? out[3] : Buffer());
-      });
+  const ValueType per_row = ValueType::tensor(DType::I64, to_shape({rows.dim(0)}));
+  std::vector<ValueType> results = counted_results({list, per_row, list}, counts);
+  const size_t last = results.size();
+  results.insert(results.end(), 2, per_row);
+  const auto u = b.nest("unique", results, [&](const std::vector<Buffer>& out) {
+    return fill_lists(rows, {out[0], out[1], out[2], out[last], out[last + 1]}, count, b.attr_int("sorted") != 0,
+                      counts ? out[3] : Buffer());
+  });
   b.output(0, b.compute("unique", x.dtype(), dims, [&](const Exprs& i) {
     const Expr row = u[0]({i[size_t(axis)]});
     if (by_axis) return x(with_axis(i, axis, row));
     return rows({row, Expr(0)});
   }));
-  for (size_t k = 0; k < u.size(); k++) b.output(int(k) + 1, u[k]);
+  for (size_t k = 0; k < last; k++) b.output(int(k) + 1, u[k]);
 }
 
 }  // namespace
