@@ -73,7 +73,13 @@ class RecurrentLoops {
     head_ = r_.batch == 1 ? Expr(part) : floor_mod(Expr(part), Expr(r_.heads));
     t_ = Expr(t);
     const Expr count = op_.has(6) ? min(max(op_.in(6)({}), Expr(0)), Expr(r_.tokens)) : Expr(r_.tokens);
-    const Stmt tokens = loop(t, count, alloc(change_, alloc(sum_, seq({change(), update(), results()}))));
+    const bool shares = r_.decays && !r_.by_row;
+    const Var decay = make_var("decay", DType::F32);
+    const Expr given = shares ? kept(Expr(0)) : Expr();
+    if (shares) decay_ = Expr(decay);
+    Stmt step = alloc(change_, alloc(sum_, seq({change(), update(), results()})));
+    if (shares) step = let(decay, given, step);
+    const Stmt tokens = loop(t, count, step);
     return seq({start, loop(part, r_.batch * r_.heads, tokens)});
   }
 
@@ -95,27 +101,31 @@ class RecurrentLoops {
     return widen(op_.in(1)({batch_, t_, head * r_.size + i}));
   }
   Expr kept(const Expr& i) const {
+    if (decay_) return decay_;
     return exp(widen(op_.in(4)({batch_, t_, r_.by_row ? head_ * r_.size + i : head_})));
   }
 
   Expr decayed(const Expr& i, const Expr& j) const { return r_.decays ? state(i, j) * kept(i) : state(i, j); }
 
-  // change[j] = v[j], or beta (v[j] - sum(i) S[i, j] k[i]), after S has decayed
+  // change[j] = v[j], or beta (v[j] - sum(i) S[i, j] k[i]), of the S that has decayed
   Stmt change() const {
     const auto at = [&](const Expr& j) { return load(change_, {j}); };
     const auto value = [&](const Expr& j) { return widen(op_.in(2)({batch_, t_, head_ * r_.width + j})); };
     if (!r_.corrects) return each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, value(j)); });
     const Expr rate = widen(op_.in(5)({batch_, t_, r_.one_rate ? Expr(0) : head_}));
+    const auto said = [&](const Expr& j) { return decays_late() ? at(j) * kept(Expr(0)) : at(j); };
     return seq({cleared(change_), matrix([&](const Expr& i, const Expr& j) {
-                  return seq({r_.decays ? set_state(i, j, decayed(i, j)) : Stmt(),
+                  return seq({r_.decays && !decays_late() ? set_state(i, j, decayed(i, j)) : Stmt(),
                               store(change_, {j}, state(i, j) * key(i), Op::Add)});
                 }),
-                each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, rate * (value(j) - at(j))); })});
+                each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, rate * (value(j) - said(j))); })});
   }
+  /// One number of a token and a head decays the sum of what it decays, and S when it is written.
+  bool decays_late() const { return r_.decays && !r_.by_row && state_->dtype == DType::F32; }
   // S += k[i] change[j], and what the only reader sums up
   Stmt update() const {
     const Stmt walk = matrix([&](const Expr& i, const Expr& j) {
-      const Expr before = r_.corrects ? state(i, j) : decayed(i, j);
+      const Expr before = r_.corrects && !decays_late() ? state(i, j) : decayed(i, j);
       return seq({set_state(i, j, before + key(i) * load(change_, {j})),
                   readers() == 1 ? store(sum_, {j}, query(head_, i) * state(i, j), Op::Add) : Stmt()});
     });
@@ -150,6 +160,7 @@ class RecurrentLoops {
   Buffer change_ = make_buffer("change", DType::F32, {Dim(r_.width)}, Scope::Workspace),
          sum_ = make_buffer("sum", DType::F32, {Dim(r_.width)}, Scope::Workspace);
   Expr batch_, head_, t_;
+  Expr decay_;  // what all rows keep of the state
 };
 
 void define_linear_attention(OpBuilder& op) {

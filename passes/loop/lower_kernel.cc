@@ -29,6 +29,7 @@
 #include "passes/loop/plan_scratch.h"
 #include "passes/loop/round_to_bytes.h"
 #include "passes/loop/split_host_device.h"
+#include "passes/loop/sums_in_registers.h"
 #include "passes/loop/trim_loops.h"
 #include "passes/loop/vector_registers.h"
 #include "passes/loop/vectorize_loops.h"
@@ -193,6 +194,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       kPartitionLoops,
       kDeadStores,
+      {"sums_in_registers", rewrite_body<sums_in_registers>, "keeps short rows of sums in registers"},
       kNarrowTypes,
       {"round_to_bytes", rewrite_body<round_to_bytes>, "quantises vectors in few operations, without divisions"},
       kCommonSubexpr,

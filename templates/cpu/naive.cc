@@ -1,11 +1,17 @@
 // The plain loops, in the order of the definition: what every function falls back on. The outermost loop of a stage is
 // shared among threads where its iterations are independent and worth it, innermost loops run over vectors where they can.
+#include <algorithm>
+
+#include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/nest.h"
+#include "passes/loop/kernel_interface.h"
 #include "passes/loop/lower_lanes.h"
+#include "passes/loop/vector_form.h"
 #include "passes/schedule/primitives.h"
 #include "support/text.h"
 #include "templates/cpu/template.h"
+#include "templates/sketch.h"
 
 namespace tc {
 namespace {
@@ -17,8 +23,6 @@ int64_t work_of(const Stage& s) {
   return n;
 }
 
-bool is_plain(const Stage& s) { return s.kind != Stage::Kind::Nest && s.scan < 0; }
-
 // Index raises a status word, which threads must not race for; it is only ever set, to the same value.
 void share_outermost(Schedule& loops, const TensorFn& fn) {
   for (const Stage& stage : fn.stages) {
@@ -27,6 +31,88 @@ void share_outermost(Schedule& loops, const TensorFn& fn) {
     const Buffer result = loops.buffer(stage);
     loops.attempt([&](Schedule& s) { s.parallel(s.loops(result)[0]); });
   }
+}
+
+// Integers of 64 and 16 bits have no vectors of ours. Where a sum's terms lie apart but those of neighbouring results side by side, results
+// stand innermost, for which a compiler finds vectors.
+//   for n: { acc = 0; for k: acc += x[k] * w[k, n]; y[n] = acc }   ->   for n: acc[n] = 0; for k, n: acc[n] += x[k] * w[k, n]; for n: y[n] = acc[n]
+constexpr int64_t kMostSums = 64;  // in one tile
+
+bool has_results_side_by_side(const Stage& s) {
+  if (s.axes.empty() || s.raxes.empty() || s.values.size() != 1 || s.axes.back().extent.value < 8) return false;
+  const DType t = s.outputs[0]->dtype;
+  if (!is_int(t) || has_lanes(t)) return false;
+  bool fit = true, apart = false;
+  walk(s.values[0], [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    if (!l) return true;
+    fit = fit && lane_step(l->index, s.axes.back().var).has_value();
+    apart = apart || !lane_step(l->index, s.raxes.back().var).has_value();
+    return true;
+  });
+  return fit && apart;
+}
+
+void put_results_inside(Schedule& loops, const TensorFn& fn) {
+  for (const Stage& stage : fn.stages) {
+    if (!is_plain(stage) || !has_results_side_by_side(stage)) continue;
+    const Buffer result = loops.buffer(stage);
+    loops.attempt([&](Schedule& s) {
+      const std::vector<Var> all = s.loops(result);
+      Var inside = all.at(stage.axes.size() - 1);
+      if (stage.axes.back().extent.value > kMostSums) inside = s.split(inside, kMostSums).second;
+      std::vector<Var> order = nest_from(s, s.decompose_reduction(inside).at(1));
+      std::rotate(order.begin(), order.begin() + 1, order.end());
+      s.reorder(order);
+    });
+  }
+}
+
+constexpr int64_t kMostShared = 64 << 10;  // bytes of memory of their own that the chunks of a nest have together
+constexpr int64_t kMostWork = int64_t(1) << 31;
+
+// Iterations, and bytes of memory of its own that one has, as far as they are known.
+struct Cost {
+  int64_t work = 1, bytes = 0;
+};
+Cost cost_of(const Stmt& s) {
+  Cost all;
+  if (const Seq* q = as<Seq>(s)) {
+    for (const Stmt& x : q->list) {
+      const Cost c = cost_of(x);
+      all = {std::min(all.work + c.work, kMostWork), std::min(all.bytes + c.bytes, kMostWork)};
+    }
+  } else if (const For* f = as<For>(s)) {
+    const Cost c = cost_of(f->body);
+    const int64_t n = std::clamp<int64_t>(as_const_int(f->extent).value_or(1), 1, kMostWork);
+    all = {std::min(c.work * n, kMostWork), c.bytes};
+  } else if (const Let* k = as<Let>(s)) {
+    all = cost_of(k->body);
+  } else if (const Alloc* k = as<Alloc>(s)) {
+    all = cost_of(k->body);
+    if (k->buffer->scope == Scope::Workspace)
+      all.bytes = std::min(all.bytes + num_elements(static_dims(k->buffer->shape)) * info(k->buffer->dtype).bytes, kMostWork);
+  }
+  return all;
+}
+
+// A status word is one for all threads, and so is the arena of texts.
+void share_nests(Schedule& loops, const TensorFn& fn) {
+  if (std::none_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Nest; }) ||
+      raises_status(loops.body()) || makes_strings(loops.body()))
+    return;
+  std::vector<Var> outermost;
+  walk(loops.body(), [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    if (!f) return true;
+    const auto n = as_const_int(f->extent);
+    const Cost each = cost_of(f->body);
+    if (f->kind == ForKind::Serial && n && *n > 1 && each.work * *n >= kParallelThreshold &&
+        each.bytes <= kMostShared / *n)
+      outermost.push_back(f->var);
+    return false;
+  });
+  for (const Var& v : outermost) loops.attempt([&](Schedule& s) { s.parallel(v); });
 }
 
 // The innermost loops that have a form on vectors, of iterations that are independent.
@@ -48,11 +134,15 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   a.plan.steps(
       loops,
       [&](Schedule& s) {
+        put_results_inside(s, a.fn);
         share_outermost(s, a.fn);
+        share_nests(s, a.fn);
         vectorize_innermost(s);
       },
       false);
-  return with_steps(a, loops);
+  Scheduled s = with_steps(a, loops);
+  if (s.description.empty()) s.description = "plain loops, those over neighbouring results innermost";
+  return s;
 }
 
 Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
