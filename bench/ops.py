@@ -145,9 +145,13 @@ def language_layers(rng):
             scales = ((rng.random((experts, columns, depth // 32)) + 0.2) * 0.01).astype(np.float32)
             return rng.integers(0, 256, (experts, columns, depth * bits // 8)).astype(np.uint8), scales
         (w, s), (u, t) = few(2 * inner, hidden), few(hidden, inner)
-        yield Case(f"experts_of_{bits}_bits_{tokens}", f'y = com.microsoft.QMoE <k = 2, expert_weight_bits = {bits}, block_size = 32, activation_type = "swiglu", swiglu_fusion = 1, '
+        # ONNX Runtime multiplies weights of 8 bits as bytes, and those of 4 as floats.
+        name, words = f"experts_of_{bits}_bits_{tokens}", ()
+        if bits == 8:
+            name, words = f"{name}_bytes", ("--activations", "int8")
+        yield Case(name, f'y = com.microsoft.QMoE <k = 2, expert_weight_bits = {bits}, block_size = 32, activation_type = "swiglu", swiglu_fusion = 1, '
                    "activation_alpha = 1.702, activation_beta = 1.0, normalize_routing_weights = 1> (x, r, w, s, , u, t)",
-                   {"x": (tokens, hidden), "r": (tokens, experts)}, {"w": w, "s": s, "u": u, "t": t}, bar=2e-2)
+                   {"x": (tokens, hidden), "r": (tokens, experts)}, {"w": w, "s": s, "u": u, "t": t}, bar=2e-2, words=words)
     for rule, tokens in itertools.product(("gated", "gated_delta"), (1, 64)):
         heads, size = 8, 64
         inputs = {name: (1, tokens, heads * size) for name in "qkv"} | {"s": (1, heads, size, size), "g": -rng.random((1, tokens, heads)).astype(np.float32)}
@@ -168,7 +172,7 @@ def prepare(case, folder, options):
     expected = session.run(list(case.outputs), inputs)
     onnx.save(case.model([(value.dtype, value.shape) for value in expected]), folder / "model.onnx")
     package = folder / "package"
-    emit = [options.tool, folder / "model.onnx", "-o", package, "--name", case.name, "--target", "c", "--cpu", options.cpu]
+    emit = [options.tool, folder / "model.onnx", "-o", package, "--name", case.name, "--target", "c", "--cpu", options.cpu, *case.words]
     for command in (emit, ["make", "-C", package, f"CC={options.cc}"]):
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if result.returncode:

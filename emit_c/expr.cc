@@ -291,7 +291,12 @@ std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
     return both_scalar ? "tc_set(" + infix(k, 0, Context::Value) + ")" : infix(k, parent, Context::Value);
   }
   std::string f(row.c_vector);
-  if (row.compares && f.empty()) f = k.args[0]->dtype == DType::Bool ? "tc_xor" : "tc_" + std::string(row.name);
+  if (row.compares && f.empty() && k.args[0]->dtype == DType::Bool) {
+    check(k.op == Op::Ne || k.op == Op::Eq, "masks are equal or not");
+    const std::string differ = "tc_xor(" + vector_operand(k.args[0]) + ", " + vector_operand(k.args[1]) + ")";
+    return k.op == Op::Ne ? differ : "tc_not(" + differ + ")";
+  }
+  if (row.compares && f.empty()) f = "tc_" + std::string(row.name);
   check(!f.empty(), "an operation without a vector form in a vector expression");
   const bool simple = k.op == Op::Abs || k.op == Op::Sign || k.op == Op::Min || k.op == Op::Max || k.op == Op::Floor ||
                       k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || k.op == Op::Quotient ||
@@ -309,7 +314,8 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
   if (std::string s = lane_count(e, parent, c); !s.empty()) return s;
   const bool plain = t == DType::I64 && !is_data(e);
   const bool exact = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Neg;
-  if (plain && (exact || ((k.op == Op::Div || k.op == Op::Mod) && as_const_int(k.args[1]).value_or(0) > 0))) {
+  const bool divides = k.op == Op::Div || k.op == Op::Mod;
+  if (plain && (exact || (divides && (as<Lanes>(k.args[1]) || as_const_int(k.args[1]).value_or(0) > 0)))) {
     if (k.op != Op::Mod) return infix(k, parent, c);
     return parens(print(k.args[0], 12, c) + " % " + print(k.args[1], 13, c), parent > 12);
   }

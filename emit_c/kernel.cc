@@ -136,26 +136,46 @@ class KernelPrinter {
 
   std::string counter_type() const { return wide_ ? "int64_t " : "int "; }
 
+  /// One chunk, as a function whose parameters say that they do not overlap (compilers do not believe it of pointers that come from
+  /// memory), and the one that threads call.
   void part(const For& chunks, size_t index) {
-    const std::string v = chunks.var->name;
+    const std::string number = index > 0 ? to_text(int64_t(index + 1)) : "", v = chunks.var->name;
     // Chunks are counted in int; where their number is multiplied, it may have to be wider.
     const bool shifted = !is_const(chunks.begin, 0) || wide_;
-    out_.line("static void " + full_ + "_part" + (index > 0 ? to_text(int64_t(index + 1)) : "") +
-              "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
-    open();
     const ParallelPart& own = part_of(k_.parts, chunks);
     Uses used;
     used.add(chunks.body);
     used.add(chunks.begin);
     for (const Stmt& s : own.around) used.add_head(s);
-    out_.line("const " + full_ + "_arguments *const args = (const " + full_ + "_arguments *)arguments;");
+    std::vector<std::string> params, values;
     for (const Param& p : k_.params)
-      if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
-        out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
-    for (const Var& c : own.counters) out_.line("const " + counter_type() + c->name + " = args->" + c->name + ";");
+      if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0) {
+        params.push_back(parameter(p, is_restricted(p)));
+        values.push_back("args->" + name_of(p));
+      }
+    for (const Var& c : own.counters) {
+      params.push_back(counter_type() + c->name);
+      values.push_back("args->" + c->name);
+    }
+    params.push_back("int " + (shifted ? std::string("chunk") : v));
+    values.push_back("chunk");
+    out_.line("static void " + full_ + "_chunk" + number + "(" + arguments(params) + ")");
+    open();
     if (shifted)
       out_.line("const " + counter_type() + v + " = chunk" +
                 (is_const(chunks.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(chunks.begin)) + ";");
+    chunk_body(chunks, own);
+    close();
+    out_.blank();
+    out_.line("static void " + full_ + "_part" + number + "(const void *arguments, int chunk)");
+    open();
+    out_.line("const " + full_ + "_arguments *const args = (const " + full_ + "_arguments *)arguments;");
+    out_.line(full_ + "_chunk" + number + "(" + join(values, ", ") + ");");
+    close();
+    out_.blank();
+  }
+
+  void chunk_body(const For& chunks, const ParallelPart& own) {
     StmtPrinter body(out_, text_.needs, k_);
     for (const Stmt& s : own.around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
@@ -166,8 +186,6 @@ class KernelPrinter {
       }
     }
     body.print(chunks.body);
-    close();
-    out_.blank();
   }
 
   const Kernel& k_;

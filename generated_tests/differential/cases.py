@@ -200,6 +200,9 @@ def mask_cases():
     for op in ("And", "Or", "Xor"):
         yield Case(f"mask_{op.lower()}", f"y = {op} (x, z)", {"x": a, "z": b})
         yield Case(f"mask_{op.lower()}_row", f"n = Not (z)\n y = {op} (x, n)", {"x": a, "z": b[0]})
+    for op in ("And", "Or", "Xor", "Equal"):
+        yield Case(f"mask_not_{op.lower()}", f"n = {op} (x, z)\n y = Not (n)", {"x": a, "z": b})
+        yield Case(f"mask_where_not_{op.lower()}", f"n = {op} (x, z)\n m = Not (n)\n y = Where (m, v, w)", {"x": a, "z": b, "v": numbers, "w": np.roll(numbers, 1)})
     yield Case("mask_of_kinds", "n = IsNaN (x)\n i = IsInf (x)\n o = Or (n, i)\n y = Not (o)", {"x": np.where(numbers == 2, np.inf, numbers).astype(np.float32)})
     for name, to in (("f32", 1), ("i32", 6), ("u8", 2), ("i8", 3), ("i64", 7), ("f16", 10), ("f64", 11)):
         yield Case(f"mask_to_{name}", f"y = Cast <to = {to}> (x)", {"x": a})

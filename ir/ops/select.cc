@@ -219,8 +219,9 @@ Stmt new_row(const UniqueLists& u, const Buffer& used, int64_t count, const Expr
 }
 /// A row is the next one of those at a slot.
 Stmt counted_row(const UniqueLists& u, int64_t count, const Expr& slot, const Expr& row) {
-  const Expr last = min(slot, Expr(count - 1));
-  return seq({store(u.inverse, {row}, last), store(u.counts, {last}, load(u.counts, {last}) + 1)});
+  const Var last = make_var("last");  // of those that there is room for
+  return let(last, min(slot, Expr(count - 1)),
+             seq({store(u.inverse, {row}, last), store(u.counts, {last}, load(u.counts, {last}) + 1)}));
 }
 
 /// Finds the distinct rows among the sorted ones, and numbers them so or in the order of appearance. `counted` takes the number of distinct

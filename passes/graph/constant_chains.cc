@@ -28,6 +28,7 @@ Step private_step(const Value* v, std::string_view op) { return only_user(v) ? s
 
 struct Range {
   double least = INFINITY, largest = 0;  // of the magnitudes
+  double least_but_zero = INFINITY;
   bool positive = false, negative = false;
 };
 
@@ -38,6 +39,7 @@ Range range_of(const Constant& c) {
     r.positive = r.positive || v > 0;
     r.negative = r.negative || v < 0;
     r.least = std::min(r.least, std::abs(v));
+    if (v != 0) r.least_but_zero = std::min(r.least_but_zero, std::abs(v));
     r.largest = std::max(r.largest, std::abs(v));
   }
   return r;
@@ -47,8 +49,9 @@ Range range_of(const Constant& c) {
 bool may_join(const Node& n, const Constant& a, const Constant& b) {
   if (!is_float(n.outputs[0]->type.dtype)) return true;
   if (!is_moderate(a, 32) || !is_moderate(b, 32)) return false;
-  if (n.is("Mul")) return true;
   const Range x = range_of(a), y = range_of(b);
+  // Each element of a product is a number like any other: it must not become 0 where x times the one, times the other, would not.
+  if (n.is("Mul")) return std::min(x.least_but_zero, y.least_but_zero) >= 0x1p-50;
   return !((x.positive || y.positive) && (x.negative || y.negative)) || std::max(x.largest, y.largest) <= 0x1p8;
 }
 

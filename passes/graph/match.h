@@ -18,7 +18,8 @@ bool is_rounded(double c, double number, DType t);
 /// Is the type stored as it is computed with? Moving a rounding of a narrower one may move it out of its range.
 bool is_wide(DType t);
 /// Are the numbers of a constant of such a type of a usual size (the largest is 0 or between 2^-bits and 2^bits)?
-/// Products with them then leave the range of the type in no order sooner than in another, but where nobody looks.
+/// Products with them then leave the range of the type in no order sooner than in another, but where nobody looks: in single elements of
+/// less than 2^-66, which other weights stand beside.
 bool is_moderate(const Constant& c, int bits = 60);
 
 /// Would the constant that both, broadcast, make have more elements than each? A column and a row are a matrix.

@@ -180,7 +180,7 @@ Stmt lower_loop(const For& f, Buffers& kept) {
   const Buffers shared = shared_registers(w.body, f.var, w.own);
   const bool registers = !shared.empty();
   const int64_t most = interval(f.extent, {}).max;  // of min(16, n), 16
-  if (most == INT64_MAX || (n && *n < (registers ? 1 : kShortest))) return plain;
+  if ((registers && most == INT64_MAX) || (n && *n < (registers ? 1 : kShortest))) return plain;
   kept.insert(shared.begin(), shared.end());
   const bool from_zero = is_const(f.begin, 0);
   const Expr all = n ? Expr(*n) : f.extent;
@@ -243,12 +243,12 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Sub:
     case Op::Mul:
     case Op::Neg: return operand == DType::F32 || operand == DType::I32;
-    case Op::Ne: return has_lanes(operand) || operand == DType::Bool;
+    case Op::Ne:
+    case Op::Eq: return has_lanes(operand) || operand == DType::Bool;
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
     case Op::Ge:
-    case Op::Eq:
     case Op::Min:
     case Op::Max: return has_lanes(operand);
     case Op::IsNan:

@@ -23,10 +23,12 @@ int64_t work_of(const Stage& s) {
   return n;
 }
 
+bool has_own_loops(const Stage& s) { return s.kind != Stage::Kind::Nest && s.scan < 0; }
+
 // Index raises a status word, which threads must not race for; it is only ever set, to the same value.
 void share_outermost(Schedule& loops, const TensorFn& fn) {
   for (const Stage& stage : fn.stages) {
-    if (!is_plain(stage) || stage.axes.empty() || stage.axes[0].extent.value < 2) continue;
+    if (!has_own_loops(stage) || stage.axes.empty() || stage.axes[0].extent.value < 2) continue;
     if (work_of(stage) < kParallelThreshold) continue;
     const Buffer result = loops.buffer(stage);
     loops.attempt([&](Schedule& s) { s.parallel(s.loops(result)[0]); });
@@ -55,7 +57,7 @@ bool has_results_side_by_side(const Stage& s) {
 
 void put_results_inside(Schedule& loops, const TensorFn& fn) {
   for (const Stage& stage : fn.stages) {
-    if (!is_plain(stage) || !has_results_side_by_side(stage)) continue;
+    if (!has_own_loops(stage) || !has_results_side_by_side(stage)) continue;
     const Buffer result = loops.buffer(stage);
     loops.attempt([&](Schedule& s) {
       const std::vector<Var> all = s.loops(result);

@@ -1,17 +1,24 @@
-// The k first elements of a row in order of size, by a heap of k: O(n log k) instead of insertion's O(n k).
+// The k first elements of a row in order of size. Up to 64 of them are a sorted list, which few elements of a row enter:
+//
+//   for j in 0 .. k:  move what comes behind x[j] on by one place, and put it there
+//   for j in k .. n:  if x[j] comes before the last:  the same
+//
+// More of them are a heap, which takes log k steps for one instead of k:
 //
 //   values[0 .. k] = x[0 .. k]                       and where they are
 //   sift every parent down, the last one first       the root is now the one that comes last of the k
 //   for j in k .. n: if x[j] comes before the root:  put it there and sift it down
 //   for m in k - 1 .. 1: the root goes to place m    what is left of the heap are the m elements before it
 //
-// The heap lies in the results themselves. Elements that are equal stay in the order of their positions (comes_before), so
+// Blocks of a long row whose most extreme element does not come before the last are passed over. Both lie in the results themselves. Elements that are equal stay in the order of their positions (comes_before), so
 // that the results are those of the definition, bit for bit.
 #include "ir/ops/top_k.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ir/loop/build.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/counting.h"
 #include "ir/ops/helpers.h"
@@ -20,9 +27,9 @@
 namespace tc {
 namespace {
 
-class HeapLoops {
+class TopKLoops {
  public:
-  explicit HeapLoops(const TopK& t) : t_(t) {}
+  explicit TopKLoops(const TopK& t) : t_(t) {}
 
   /// Of the rows around; `plan` says whether threads share the outermost axis of them.
   Stmt build(const PlanEntry& plan) {
@@ -35,13 +42,17 @@ class HeapLoops {
     const bool shares = !around.empty() && around[0].extent.value > 1;
     const bool parallel =
         plan.flag("parallel", points(around) * t_.length() >= kParallelThreshold, shares, "there is one row");
-    Stmt body = row();
+    Stmt body = is_list() ? list() : heap();
     for (size_t d = around.size(); d-- > 0;)
       body = loop(around[d].var, around[d].extent, body, d == 0 && parallel ? ForKind::Parallel : ForKind::Serial);
     return body;
   }
 
+  bool is_list() const { return t_.k() <= kLongestList; }
+
  private:
+  static constexpr int64_t kLongestList = 64;
+
   Exprs at(const Expr& place) const { return with_axis(outer_, t_.axis, place); }
   Expr value_at(const Expr& place) const { return widen(load(t_.values, at(place))); }
   Expr index_at(const Expr& place) const { return load(t_.indices, at(place)); }
@@ -71,17 +82,64 @@ class HeapLoops {
                let(index, index_at(from), seq({before, sift(hole, size, value, index)})));
   }
 
-  Stmt row() const {
-    const int64_t n = t_.length(), k = t_.k();
+  /// Puts an element where it belongs in the list; from `end` on there is nothing that it comes before.
+  Stmt insert(const Expr& end, const Expr& value, const Expr& index) const {
+    const Buffer place = counter("place");
+    const Expr p = value_of(place), before = p - 1;
+    const Expr moves = p > 0 && precedes(widen(value), value_at(before), t_.largest);
+    const Stmt move = seq({put(p, load(t_.values, at(before)), index_at(before)), set(place, before)});
+    return alloc(place, seq({set(place, end), while_loop(moves, move), put(p, value, index)}));
+  }
+
+  Stmt list() const {
+    const Var i = make_var("i"), j = make_var("j"), first = make_var("next", t_.values->dtype);
+    const Stmt fill = loop(i, t_.k(), let(first, load(t_.x, at(i)), insert(i, first, i)));
+    const Expr last = t_.k() - 1;
+    return seq({fill, scan(j, last, [&](const Expr& next) { return insert(last, next, j); })});
+  }
+
+  Stmt heap() const {
+    const int64_t k = t_.k();
     const Var i = make_var("i"), s = make_var("s"), j = make_var("j"), m = make_var("m");
     const Expr parent = Expr(k / 2 - 1) - Expr(s), last = Expr(k - 1) - Expr(m);
-    const Var next = make_var("next", t_.values->dtype);
     const Stmt fill = loop(i, k, put(i, load(t_.x, at(i)), i));
-    const Stmt heap = loop(s, k / 2, sift_from(parent, {}, parent, k));
-    const Stmt enter = if_then(precedes(widen(next), value_at(0), t_.largest), sift(0, k, next, j));
-    const Stmt scan = loop(j, n - k, let(next, load(t_.x, at(j)), enter), ForKind::Serial, k);
+    const Stmt make = loop(s, k / 2, sift_from(parent, {}, parent, k));
+    const Stmt enter = scan(j, 0, [&](const Expr& next) { return sift(0, k, next, j); });
     const Stmt sort = loop(m, k - 1, sift_from(last, put(last, load(t_.values, at(0)), index_at(0)), 0, last));
-    return seq({fill, heap, scan, sort});
+    return seq({fill, make, enter, sort});
+  }
+
+  /// Lets in what comes before the one at place `last`.
+  Stmt scan(const Var& j, const Expr& last, const std::function<Stmt(const Expr& next)>& enters) const {
+    const Var next = make_var("next", t_.values->dtype);
+    const Stmt enter =
+        let(next, load(t_.x, at(j)), if_then(precedes(widen(next), value_at(last), t_.largest), enters(next)));
+    if (has_blocks()) return blocks(j, last, enter);
+    return loop(j, t_.length() - t_.k(), enter, ForKind::Serial, t_.k());
+  }
+
+  static constexpr int64_t kBlock = 64, kFewestBlocks = 4;  // elements
+
+  bool has_blocks() const {
+    return t_.axis + 1 == int(t_.x->shape.size()) && t_.x->dtype == DType::F32 &&
+           t_.length() - t_.k() >= kFewestBlocks * kBlock;
+  }
+  /// The last block is read as far as the row goes: what stands in front of it was looked at before.
+  Stmt blocks(const Var& j, const Expr& last, const Stmt& enter) const {
+    const int64_t n = t_.length(), k = t_.k();
+    const Var block = make_var("block"), first = make_var("first"), v = make_var("v");
+    const Buffer extreme = make_buffer(t_.largest ? "most" : "least", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
+    const Op op = t_.largest ? Op::Max : Op::Min;
+    const Expr seen = min(Expr(first), Expr(n - kBlock));
+    const Stmt start = store(extreme, {ramp(0)}, broadcast(t_.largest ? lowest(DType::F32) : highest(DType::F32)));
+    const Stmt join =
+        loop(v, Expr(kBlock) / lanes(),
+             store(extreme, {ramp(0)}, load(t_.x, at(ramp(seen + Expr(v) * lanes()))), op), ForKind::Unroll);
+    const Expr all = apply(t_.largest ? Op::ReduceMax : Op::ReduceMin, {load(extreme, {ramp(0)})});
+    const Expr behind = t_.largest ? all <= value_at(last) : all >= value_at(last);  // false of NaN
+    const Stmt some = if_then(logical_not(behind), loop(j, min(Expr(kBlock), Expr(n) - Expr(first)), enter, ForKind::Serial, first));
+    return loop(block, ceil_div(n - k, kBlock),
+                let(first, Expr(k) + Expr(block) * Expr(kBlock), alloc(extreme, seq({start, join, some}))));
   }
 
   const TopK& t_;
@@ -96,7 +154,8 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a) {
   const auto t = match_top_k(a.fn.stages[0]);
   if (!t || t->k() < kShortest || num_elements(static_dims(t->values->shape)) == 0) return {};
   Scheduled s;
-  s.body = HeapLoops(*t).build(a.plan);
+  TopKLoops loops(*t);
+  s.body = loops.build(a.plan);
   for (const Buffer& b : {t->values, t->indices}) {
     if (std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) != a.fn.outputs.end()) continue;
     const Buffer unused = make_buffer(b->name, b->dtype, b->shape, Scope::Workspace);
@@ -105,7 +164,8 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a) {
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = a.fn.outputs;
-  s.description = "a heap of the elements that come first, then sorted";
+  s.description = loops.is_list() ? "a sorted list of the elements that come first"
+                                  : "a heap of the elements that come first, then sorted";
   s.family = "top_k";
   return s;
 }

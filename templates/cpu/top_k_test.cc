@@ -42,10 +42,24 @@ TEST(CpuTopK, EqualsInsertion) {
                                 {numbers({3, 60}, nans)});
 }
 
+// Rows that are long enough for blocks to be passed over, of a list and of a heap.
+TEST(CpuTopK, BlocksThatHaveNothingToSay) {
+  for (const int64_t k : {2, 17, 64, 65, 130})
+    for (const bool largest : {true, false})
+      for (const bool nans : {true, false})
+        testing::expect_equal(top_k({2, 501}, k, 1, largest, true), "top_k", "x86-64-v4", {numbers({2, 501}, nans)});
+  MutableTensor t = new_tensor(DType::F32, {2, 501});
+  for (int64_t i = 0; i < 2 * 501; i++) t.as<float>()[i] = i % 97 == 5 ? INFINITY : -INFINITY;
+  const Constant extremes = std::make_shared<const TensorData>(std::move(t.data));
+  for (const bool largest : {true, false})
+    testing::expect_equal(top_k({2, 501}, 9, 1, largest, true), "top_k", "x86-64-v3", {extremes});
+}
+
 TEST(CpuTopK, AlongOtherAxesAndOfManyRows) {
   testing::expect_equal(top_k({2, 40, 3}, 21, 1, true, true), "top_k");
   testing::expect_equal(top_k({19, 4}, 5, 0, false, true), "top_k");
   testing::expect_equal(top_k({50}, 20, 0, true, true), "top_k");
+  testing::expect_equal(top_k({90}, 70, 0, true, true), "top_k");
   testing::expect_equal(top_k({64, 700}, 9, 1, true, false), "top_k");  // shared among threads
 }
 
