@@ -166,8 +166,9 @@ Stmt sorted_rows(const Tensor& rows, const Buffer& order, const Buffer& merged) 
       rows.dim(1) == 1
           ? set(which, select(comes_before(widen(rows({p, Expr(0)})), widen(rows({q, Expr(0)}))), Expr(1), Expr(0)))
           : seq({compare_rows(rows, which, p, q), set(which, select(eq(value_of(which), -1), Expr(1), Expr(0)))});
-  const Stmt next = seq({compared, take(select(eq(value_of(which), 0), value_of(left), value_of(right))),
-                         set(left, value_of(left) + 1 - value_of(which)), set(right, value_of(right) + value_of(which))});
+  const Stmt next =
+      seq({compared, take(select(eq(value_of(which), 0), value_of(left), value_of(right))),
+           set(left, value_of(left) + 1 - value_of(which)), set(right, value_of(right) + value_of(which))});
   const Stmt merge = seq({set(left, value_of(start)), set(right, Expr(middle)),
                           while_loop(value_of(left) < Expr(middle) && value_of(right) < Expr(end), next),
                           take_rest(left, Expr(middle)), take_rest(right, Expr(end)), set(start, Expr(end))});
@@ -214,8 +215,8 @@ struct UniqueLists {
 /// One distinct row more, which begins at `row` if it is among those that there is room for.
 Stmt new_row(const UniqueLists& u, const Buffer& used, int64_t count, const Expr& row) {
   const Expr slot = value_of(used);
-  return seq({if_then(slot < Expr(count), seq({store(u.first, {slot}, row), store(u.counts, {slot}, 0)})),
-              increment(used)});
+  return seq(
+      {if_then(slot < Expr(count), seq({store(u.first, {slot}, row), store(u.counts, {slot}, 0)})), increment(used)});
 }
 /// A row is the next one of those at a slot.
 Stmt counted_row(const UniqueLists& u, int64_t count, const Expr& slot, const Expr& row) {
@@ -231,20 +232,24 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
   const Buffer used = counter("used"), differs = counter("differs");
   const Var i = make_var("i"), r = make_var("r"), c = make_var("c");
   const Expr row = load(u.order, {i});
-  const Stmt compare = seq({set(differs, 1), if_then(Expr(i) > 0, compare_rows(rows, differs, load(u.order, {Expr(i) - 1}), row))});
+  const Stmt compare =
+      seq({set(differs, 1), if_then(Expr(i) > 0, compare_rows(rows, differs, load(u.order, {Expr(i) - 1}), row))});
   const Expr fresh = ne(value_of(differs), 0);
   Stmt number;
   if (sorted) {
-    number = loop(i, n, seq({compare, if_then(fresh, new_row(u, used, count, row)),
-                             counted_row(u, count, value_of(used) - 1, row)}));
+    number = loop(
+        i, n,
+        seq({compare, if_then(fresh, new_row(u, used, count, row)), counted_row(u, count, value_of(used) - 1, row)}));
   } else {
     // The first of those that are equal stands for all of them, then its slot does.
     const Buffer like = counter("like");
     const Expr slot = load(u.other, {load(u.inverse, {r})});
-    number = alloc(like, seq({loop(i, n, seq({compare, if_then(fresh, set(like, row)), store(u.inverse, {row}, value_of(like))})),
-                              loop(r, n, seq({if_then(eq(load(u.inverse, {r}), Expr(r)),
-                                                      seq({store(u.other, {r}, value_of(used)), new_row(u, used, count, r)})),
-                                              counted_row(u, count, slot, r)}))}));
+    number = alloc(
+        like, seq({loop(i, n, seq({compare, if_then(fresh, set(like, row)), store(u.inverse, {row}, value_of(like))})),
+                   loop(r, n,
+                        seq({if_then(eq(load(u.inverse, {r}), Expr(r)),
+                                     seq({store(u.other, {r}, value_of(used)), new_row(u, used, count, r)})),
+                             counted_row(u, count, slot, r)}))}));
   }
   // Rows that are declared but do not come must not leave wild indexes behind.
   const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));

@@ -111,7 +111,7 @@ class Uses {
   }
 
   Buffer b_;
-  std::vector<Over> over_;  // loops of as many iterations as the row has vectors
+  std::vector<Over> over_;         // loops of as many iterations as the row has vectors
   std::set<const VarDef*> loops_;  // that reach it; looked up only
   bool fit_ = true, summed_ = false;
 };

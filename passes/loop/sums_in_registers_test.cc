@@ -45,10 +45,12 @@ TEST(SumsInRegisters, WhatIsReachedInAnotherWayStays) {
   const auto stays = [](const Stmt& s) { return sums_in_registers(s).same_as(s); };
   const Stmt one = store(row.y, {Expr(0)}, load(row.sums, {Expr(3)}));  // an element
   EXPECT_TRUE(stays(alloc(row.sums, seq({row.cleared(), row.summed(), one}))));
-  const Stmt half = Row::over("w", [&](const Expr& at) { return store(row.y, {at}, load(row.sums, {at})); }, 16);
+  const Stmt half = Row::over(
+      "w", [&](const Expr& at) { return store(row.y, {at}, load(row.sums, {at})); }, 16);
   EXPECT_TRUE(stays(alloc(row.sums, seq({row.cleared(), row.summed(), half}))));
   const Var v = make_var("v");
-  const Stmt tail = loop(v, Expr(32) / lanes(), store(row.sums, {ramp(Expr(v) * lanes())}, broadcast(make_float(DType::F32, 0)), {}, Expr(3)));
+  const Stmt tail = loop(v, Expr(32) / lanes(),
+                         store(row.sums, {ramp(Expr(v) * lanes())}, broadcast(make_float(DType::F32, 0)), {}, Expr(3)));
   EXPECT_TRUE(stays(alloc(row.sums, seq({tail, row.summed(), row.written()}))));
   EXPECT_TRUE(stays(alloc(row.sums, seq({row.cleared(), row.written()}))));  // nothing is added to it
   Row large;

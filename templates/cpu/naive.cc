@@ -93,7 +93,8 @@ Cost cost_of(const Stmt& s) {
   } else if (const Alloc* k = as<Alloc>(s)) {
     all = cost_of(k->body);
     if (k->buffer->scope == Scope::Workspace)
-      all.bytes = std::min(all.bytes + num_elements(static_dims(k->buffer->shape)) * info(k->buffer->dtype).bytes, kMostWork);
+      all.bytes =
+          std::min(all.bytes + num_elements(static_dims(k->buffer->shape)) * info(k->buffer->dtype).bytes, kMostWork);
   }
   return all;
 }

@@ -133,11 +133,12 @@ class TopKLoops {
     const Expr seen = min(Expr(first), Expr(n - kBlock));
     const Stmt start = store(extreme, {ramp(0)}, broadcast(t_.largest ? lowest(DType::F32) : highest(DType::F32)));
     const Stmt join =
-        loop(v, Expr(kBlock) / lanes(),
-             store(extreme, {ramp(0)}, load(t_.x, at(ramp(seen + Expr(v) * lanes()))), op), ForKind::Unroll);
+        loop(v, Expr(kBlock) / lanes(), store(extreme, {ramp(0)}, load(t_.x, at(ramp(seen + Expr(v) * lanes()))), op),
+             ForKind::Unroll);
     const Expr all = apply(t_.largest ? Op::ReduceMax : Op::ReduceMin, {load(extreme, {ramp(0)})});
     const Expr behind = t_.largest ? all <= value_at(last) : all >= value_at(last);  // false of NaN
-    const Stmt some = if_then(logical_not(behind), loop(j, min(Expr(kBlock), Expr(n) - Expr(first)), enter, ForKind::Serial, first));
+    const Stmt some =
+        if_then(logical_not(behind), loop(j, min(Expr(kBlock), Expr(n) - Expr(first)), enter, ForKind::Serial, first));
     return loop(block, ceil_div(n - k, kBlock),
                 let(first, Expr(k) + Expr(block) * Expr(kBlock), alloc(extreme, seq({start, join, some}))));
   }
