@@ -6,10 +6,10 @@
 
 namespace tc {
 
-/// A number of type I64 in a local array of one element.
-inline Buffer counter(const std::string& name) { return make_buffer(name, DType::I64, {Dim(1)}, Scope::Stack); }
-inline Expr value_of(const Buffer& c) { return load(c, {0}); }
-inline Stmt set(const Buffer& c, const Expr& e) { return store(c, {0}, e); }
+/// A local variable of type I64.
+inline Buffer counter(const std::string& name) { return make_buffer(name, DType::I64, {}, Scope::Register); }
+inline Expr value_of(const Buffer& c) { return load(c, {}); }
+inline Stmt set(const Buffer& c, const Expr& e) { return store(c, {}, e); }
 inline Stmt increment(const Buffer& c) { return set(c, value_of(c) + 1); }
 
 /// Raises E_RANGE unless the counter ended at `count`.

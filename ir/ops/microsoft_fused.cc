@@ -124,12 +124,35 @@ bool expand_quantized_attention(Graph& g, Node* n) {
   return attend(e, qkv, {e.in(1), e.optional(5), e.optional(8), nullptr});
 }
 
+/// One of the tensors that [batch, tokens, heads, tensors, size] has beside each other, as [batch, tokens, heads * size].
+Value* unpacked(const Expansion& e, Value* x, int64_t which, const std::string& suffix) {
+  Value* axis = e.constant(int64_constant({3}), suffix + "_axis");
+  Value* heads = e.op("Squeeze", {e.slice(x, 3, which, which + 1, suffix + "_packed"), axis}, suffix + "_heads");
+  return e.op("Reshape", {heads, e.constant(int64_constant({0, 0, -1}), suffix + "_shape")}, suffix);
+}
+
+/// Queries, keys and values may be one operand, keys and values another.
+void unpack(const Expansion& e, Streams& s) {
+  const auto is_packed = [](const Value* v) { return v && dims_of_type(v).size() == 5; };
+  Value* packed = is_packed(s.q) ? s.q : s.k;
+  if (!is_packed(packed)) return;
+  const int64_t first = packed == s.q ? 0 : 1;
+  if (s.v || (first == 0 && s.k)) e.reject("values, or keys and values, are operands beside one that has them");
+  if (dims_of_type(packed)[3] != 3 - first)
+    e.reject("axis 3 of packed operands has " + to_text(3 - first) + " elements: " + (first == 0 ? "queries, " : "") +
+             "keys and values");
+  if (first == 0) s.q = unpacked(e, packed, 0, "_queries");
+  s.k = unpacked(e, packed, 1 - first, "_keys");
+  s.v = unpacked(e, packed, 2 - first, "_values");
+}
+
 bool expand_multi_head_attention(Graph& g, Node* n) {
   const Expansion e(g, n);
   Streams s{e.in(0), e.optional(1), e.optional(2), e.optional(4), e.optional(6), e.optional(7), e.optional(5)};
   for (size_t k = 8; k < n->inputs.size(); k++)
     if (n->inputs[k]) e.unsupported("a past whose memory is shared with the present");
-  if (!s.k || !s.v || dims_of_type(s.q).size() != 3 || dims_of_type(s.k).size() == 5) e.unsupported("packed operands");
+  unpack(e, s);
+  if (!s.k || !s.v || dims_of_type(s.q).size() != 3) e.reject("queries have three axes, and there are keys and values");
   if (Value* bias = e.optional(3)) {
     const int64_t q = dims_of_type(s.q)[2], all = dims_of_type(bias).at(0);
     const int64_t v = all - 2 * q;

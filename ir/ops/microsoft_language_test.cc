@@ -134,6 +134,33 @@ TEST(AppendToCache, PutsNewKeysBehindThoseThatAreThere) {
   EXPECT_EQ(values(y[0]), (std::vector<double>{1, 7, 0, 0, 4, 5, 6, 8}));
 }
 
+// ONNX Runtime has kernels of packed operands on GPUs only.
+TEST(MultiHeadAttention, OperandsMayLieBesideEachOther) {
+  const Dims one = {2, 3, 4};  // two heads of two
+  const auto number = [](int64_t which, int64_t i) { return std::sin(double(7 * which + i)); };
+  const auto alone = [&](int64_t which) {
+    std::vector<double> list;
+    for (int64_t i = 0; i < num_elements(one); i++) list.push_back(number(which, i));
+    return f32(one, list);
+  };
+  const auto beside = [&](int64_t first) {  // [2, 3, heads, tensors, size]
+    std::vector<double> list;
+    for (int64_t head = 0; head < 2 * 3 * 2; head++)
+      for (int64_t which = first; which < 3; which++)
+        for (int64_t i = 0; i < 2; i++) list.push_back(number(which, head * 2 + i));
+    return f32({2, 3, 2, 3 - first, 2}, list);
+  };
+  const Attrs attrs = {{"num_heads", int64_t(2)}};
+  const auto result = [&](const std::vector<Constant>& in) {
+    return values(run_rewritten({"MultiHeadAttention", in, attrs, 1, kMs})[0]);
+  };
+  const auto expected = result({alone(0), alone(1), alone(2)});
+  EXPECT_EQ(result({beside(0)}), expected);
+  EXPECT_EQ(result({alone(0), beside(1)}), expected);
+  const std::string message = op_error({"MultiHeadAttention", {beside(1)}, attrs, 1, kMs});
+  EXPECT_NE(message.find("axis 3 of packed operands has 3 elements"), std::string::npos) << message;
+}
+
 /// Softmax of q . k / sqrt(size) over the keys first..last of one head, applied to its values; optionally with a sink.
 double attended(double q, const std::vector<double>& k, const std::vector<double>& v, int first, int last, bool sink) {
   double sum = sink ? 1 : 0, y = 0;

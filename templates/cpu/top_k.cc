@@ -10,7 +10,7 @@
 //   for j in k .. n: if x[j] comes before the root:  put it there and sift it down
 //   for m in k - 1 .. 1: the root goes to place m    what is left of the heap are the m elements before it
 //
-// Blocks of a long row whose most extreme element does not come before the last are passed over. Both lie in the results themselves. Elements that are equal stay in the order of their positions (comes_before), so
+// Blocks of a long row whose most extreme element does not come before the last are passed over. The list is the row's own, the heap lies in the results. Elements that are equal stay in the order of their positions (comes_before), so
 // that the results are those of the definition, bit for bit.
 #include "ir/ops/top_k.h"
 
@@ -54,9 +54,11 @@ class TopKLoops {
   static constexpr int64_t kLongestList = 64;
 
   Exprs at(const Expr& place) const { return with_axis(outer_, t_.axis, place); }
-  Expr value_at(const Expr& place) const { return widen(load(t_.values, at(place))); }
-  Expr index_at(const Expr& place) const { return load(t_.indices, at(place)); }
+  Expr stored_value(const Expr& place) const { return values_ ? load(values_, {place}) : load(t_.values, at(place)); }
+  Expr value_at(const Expr& place) const { return widen(stored_value(place)); }
+  Expr index_at(const Expr& place) const { return indices_ ? load(indices_, {place}) : load(t_.indices, at(place)); }
   Stmt put(const Expr& place, const Expr& value, const Expr& index) const {
+    if (values_) return seq({store(values_, {place}, value), store(indices_, {place}, index)});
     return seq({store(t_.values, at(place), value), store(t_.indices, at(place), index)});
   }
 
@@ -67,19 +69,17 @@ class TopKLoops {
     // The child that comes later is the one that may move up.
     const Var left = make_var("left", t_.values->dtype), right = make_var("right", t_.values->dtype);
     const Expr later = comes_before(widen(left), index_at(c), widen(right), index_at(c + 1), t_.largest);
-    const Stmt choose =
-        let(left, load(t_.values, at(c)), let(right, load(t_.values, at(c + 1)), if_then(later, increment(child))));
+    const Stmt choose = let(left, stored_value(c), let(right, stored_value(c + 1), if_then(later, increment(child))));
     const Stmt descend = seq({set(child, p * Expr(2) + 1), if_then(c + 1 < size, choose)});
     const Expr moves = c < size && comes_before(widen(value), index, value_at(c), index_at(c), t_.largest);
-    const Stmt move = seq({put(p, load(t_.values, at(c)), index_at(c)), set(place, c), descend});
+    const Stmt move = seq({put(p, stored_value(c), index_at(c)), set(place, c), descend});
     return alloc(place, alloc(child, seq({set(place, hole), descend, while_loop(moves, move), put(p, value, index)})));
   }
 
   /// The same of the element at `from`, which another one may take the place of.
   Stmt sift_from(const Expr& from, const Stmt& before, const Expr& hole, const Expr& size) const {
     const Var value = make_var("value", t_.values->dtype), index = make_var("index");
-    return let(value, load(t_.values, at(from)),
-               let(index, index_at(from), seq({before, sift(hole, size, value, index)})));
+    return let(value, stored_value(from), let(index, index_at(from), seq({before, sift(hole, size, value, index)})));
   }
 
   /// Puts an element where it belongs in the list; from `end` on there is nothing that it comes before.
@@ -87,15 +87,20 @@ class TopKLoops {
     const Buffer place = counter("place");
     const Expr p = value_of(place), before = p - 1;
     const Expr moves = p > 0 && precedes(widen(value), value_at(before), t_.largest);
-    const Stmt move = seq({put(p, load(t_.values, at(before)), index_at(before)), set(place, before)});
+    const Stmt move = seq({put(p, stored_value(before), index_at(before)), set(place, before)});
     return alloc(place, seq({set(place, end), while_loop(moves, move), put(p, value, index)}));
   }
 
-  Stmt list() const {
-    const Var i = make_var("i"), j = make_var("j"), first = make_var("next", t_.values->dtype);
+  Stmt list() {
+    values_ = make_buffer("values", t_.values->dtype, {Dim(t_.k())}, Scope::Stack);
+    indices_ = make_buffer("indices", DType::I64, {Dim(t_.k())}, Scope::Stack);
+    const Var i = make_var("i"), j = make_var("j"), m = make_var("m"), first = make_var("next", t_.values->dtype);
     const Stmt fill = loop(i, t_.k(), let(first, load(t_.x, at(i)), insert(i, first, i)));
     const Expr last = t_.k() - 1;
-    return seq({fill, scan(j, last, [&](const Expr& next) { return insert(last, next, j); })});
+    const Stmt enter = scan(j, last, [&](const Expr& next) { return insert(last, next, j); });
+    const Stmt results =
+        loop(m, t_.k(), seq({store(t_.values, at(m), stored_value(m)), store(t_.indices, at(m), index_at(m))}));
+    return alloc(values_, alloc(indices_, seq({fill, enter, results})));
   }
 
   Stmt heap() const {
@@ -105,7 +110,7 @@ class TopKLoops {
     const Stmt fill = loop(i, k, put(i, load(t_.x, at(i)), i));
     const Stmt make = loop(s, k / 2, sift_from(parent, {}, parent, k));
     const Stmt enter = scan(j, 0, [&](const Expr& next) { return sift(0, k, next, j); });
-    const Stmt sort = loop(m, k - 1, sift_from(last, put(last, load(t_.values, at(0)), index_at(0)), 0, last));
+    const Stmt sort = loop(m, k - 1, sift_from(last, put(last, stored_value(0), index_at(0)), 0, last));
     return seq({fill, make, enter, sort});
   }
 
@@ -145,6 +150,7 @@ class TopKLoops {
 
   const TopK& t_;
   Exprs outer_;
+  Buffer values_, indices_;  // the list; null: the heap, which lies in the results
 };
 
 }  // namespace
