@@ -90,6 +90,15 @@ def ranked(b):
         b.output(result, kind)
 
 
+def best(b):
+    """The first few of each row, and many of them; of each column."""
+    x = b.input("x", ["n", 300])
+    for k, largest in ((5, 1), (70, 0)):
+        for result, kind in zip(b.op("TopK", x, b.ints(k), outputs=2, axis=1, largest=largest), (TensorProto.FLOAT, TensorProto.INT64)):
+            b.output(result, kind)
+    b.output(b.op("TopK", b.op("Reshape", x, b.ints(-1, 20, 15)), b.ints(3), outputs=2, axis=1)[0])
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])

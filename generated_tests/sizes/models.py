@@ -432,7 +432,7 @@ ENDLESS = [
     (optimized, {"batch": (1, None), "seq": (1, 10)}), (lines_of_text, {"batch": (1, None), "width": (4, 37)}), (corners, {"n": (1, 7), "m": (1, None)}),
     (open_models.sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, None)}), (open_models.up_to_a_multiple, {"batch": (1, None), "h": (3, 11), "w": (4, 9)}),
     (lookup_models.regions, {"batch": (1, 2), "h": (3, None), "w": (4, 11), "k": (1, 5)}),
-    (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}),
+    (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}), (lookup_models.best, {"n": (1, None)}), (lookup_models.best, {"n": (0, 40)}),
 ]
 NEEDS_BOUND = [
     (summed, {"n": (1, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}),

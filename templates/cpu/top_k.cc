@@ -10,8 +10,9 @@
 //   for j in k .. n: if x[j] comes before the root:  put it there and sift it down
 //   for m in k - 1 .. 1: the root goes to place m    what is left of the heap are the m elements before it
 //
-// Blocks of a long row whose most extreme element does not come before the last are passed over. The list is the row's own, the heap lies in the results. Elements that are equal stay in the order of their positions (comes_before), so
-// that the results are those of the definition, bit for bit.
+// Blocks of a long row whose most extreme element does not come before the last are passed over. Both are local arrays; a
+// large heap lies in the results. Elements that are equal stay in the order of their positions (comes_before), so that the
+// results are those of the definition, bit for bit.
 #include "ir/ops/top_k.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ namespace {
 
 class TopKLoops {
  public:
-  explicit TopKLoops(const TopK& t) : t_(t) {}
+  /// `used`: the results that somebody reads.
+  TopKLoops(const TopK& t, const std::vector<Buffer>& used) : t_(t), used_(used) {}
 
   /// Of the rows around; `plan` says whether threads share the outermost axis of them.
   Stmt build(const PlanEntry& plan) {
@@ -49,9 +51,12 @@ class TopKLoops {
   }
 
   bool is_list() const { return t_.k() <= kLongestList; }
+  bool is_used(const Buffer& b) const { return std::find(used_.begin(), used_.end(), b) != used_.end(); }
+  /// Are places that data decide those of the results?
+  bool works_in_results() const { return !values_; }
 
  private:
-  static constexpr int64_t kLongestList = 64;
+  static constexpr int64_t kLongestList = 64, kMostOwn = 256;  // elements: 3 KiB
 
   Exprs at(const Expr& place) const { return with_axis(outer_, t_.axis, place); }
   Expr stored_value(const Expr& place) const { return values_ ? load(values_, {place}) : load(t_.values, at(place)); }
@@ -92,26 +97,37 @@ class TopKLoops {
   }
 
   Stmt list() {
-    values_ = make_buffer("values", t_.values->dtype, {Dim(t_.k())}, Scope::Stack);
-    indices_ = make_buffer("indices", DType::I64, {Dim(t_.k())}, Scope::Stack);
-    const Var i = make_var("i"), j = make_var("j"), m = make_var("m"), first = make_var("next", t_.values->dtype);
+    own();
+    const Var i = make_var("i"), j = make_var("j"), first = make_var("next", t_.values->dtype);
     const Stmt fill = loop(i, t_.k(), let(first, load(t_.x, at(i)), insert(i, first, i)));
     const Expr last = t_.k() - 1;
-    const Stmt enter = scan(j, last, [&](const Expr& next) { return insert(last, next, j); });
-    const Stmt results =
-        loop(m, t_.k(), seq({store(t_.values, at(m), stored_value(m)), store(t_.indices, at(m), index_at(m))}));
-    return alloc(values_, alloc(indices_, seq({fill, enter, results})));
+    return with_results(seq({fill, scan(j, last, [&](const Expr& next) { return insert(last, next, j); })}));
   }
 
-  Stmt heap() const {
+  Stmt heap() {
     const int64_t k = t_.k();
+    if (k <= kMostOwn) own();
     const Var i = make_var("i"), s = make_var("s"), j = make_var("j"), m = make_var("m");
     const Expr parent = Expr(k / 2 - 1) - Expr(s), last = Expr(k - 1) - Expr(m);
     const Stmt fill = loop(i, k, put(i, load(t_.x, at(i)), i));
     const Stmt make = loop(s, k / 2, sift_from(parent, {}, parent, k));
     const Stmt enter = scan(j, 0, [&](const Expr& next) { return sift(0, k, next, j); });
     const Stmt sort = loop(m, k - 1, sift_from(last, put(last, stored_value(0), index_at(0)), 0, last));
-    return seq({fill, make, enter, sort});
+    return with_results(seq({fill, make, enter, sort}));
+  }
+
+  /// Arrays for a row, so that no place that data decide is one of the results.
+  void own() {
+    values_ = make_buffer("values", t_.values->dtype, {Dim(t_.k())}, Scope::Stack);
+    indices_ = make_buffer("indices", DType::I64, {Dim(t_.k())}, Scope::Stack);
+  }
+  Stmt with_results(const Stmt& found) const {
+    if (!values_) return found;
+    const Var m = make_var("m");
+    Stmts results;
+    for (const auto& [result, found_here] : {std::pair{t_.values, values_}, std::pair{t_.indices, indices_}})
+      if (is_used(result)) results.push_back(store(result, at(m), load(found_here, {m})));
+    return alloc(values_, alloc(indices_, seq({found, loop(m, t_.k(), seq(results))})));
   }
 
   /// Lets in what comes before the one at place `last`.
@@ -149,8 +165,9 @@ class TopKLoops {
   }
 
   const TopK& t_;
+  const std::vector<Buffer>& used_;
   Exprs outer_;
-  Buffer values_, indices_;  // the list; null: the heap, which lies in the results
+  Buffer values_, indices_;  // of the row; null: they are the results
 };
 
 }  // namespace
@@ -161,10 +178,10 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a) {
   const auto t = match_top_k(a.fn.stages[0]);
   if (!t || t->k() < kShortest || num_elements(static_dims(t->values->shape)) == 0) return {};
   Scheduled s;
-  TopKLoops loops(*t);
+  TopKLoops loops(*t, a.fn.outputs);
   s.body = loops.build(a.plan);
   for (const Buffer& b : {t->values, t->indices}) {
-    if (std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) != a.fn.outputs.end()) continue;
+    if (loops.is_used(b) || !loops.works_in_results()) continue;
     const Buffer unused = make_buffer(b->name, b->dtype, b->shape, Scope::Workspace);
     s.body = alloc(unused, substitute_buffers(s.body, {{b.get(), unused}}));
   }
