@@ -146,9 +146,22 @@ std::string ExprPrinter::vector_operand(const Expr& e) {
   return set + print(v, 0, Context::Value) + ")";
 }
 
+bool is_seen_as_bit(const Expr& e) {
+  if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
+  if (as<Load>(e) || as<IntImm>(e) || as<Cast>(e)) return true;
+  const auto* k = as<Apply>(e);
+  const bool call = k && k->op == Op::Eq && k->args[0]->dtype == DType::String;
+  return k && !call && !info(k->op).c_infix.empty();
+}
+
+std::string ExprPrinter::bit(const Expr& e, int parent, Context c) {
+  const bool truth = e->dtype == DType::Bool && !e->vector && !as<VarRef>(e) && !is_seen_as_bit(e);
+  return truth ? "(" + print(e, 11, c) + " != 0)" : print(e, parent, c);
+}
+
 std::string ExprPrinter::call(std::string_view f, const Exprs& args, Context c) {
   std::string s = std::string(f) + "(";
-  for (size_t i = 0; i < args.size(); i++) s += (i > 0 ? ", " : "") + print(args[i], 0, c);
+  for (size_t i = 0; i < args.size(); i++) s += (i > 0 ? ", " : "") + bit(args[i], 0, c);
   return s + ")";
 }
 
@@ -164,15 +177,21 @@ std::string ExprPrinter::infix(const Apply& k, int parent, Context c) {
   const int left = bits ? 12 : mixed ? 11 : row.precedence, right = bits ? 12 : mixed ? 11 : row.precedence + 1;
   // a && b && c and a | b | c read as they stand, but a != b != c is not what it looks like.
   const bool chains = row.precedence < 9 && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
-  std::string s = print(k.args[0], chains ? row.precedence : left, c);
+  // A condition is what is not 0, a number is 1.
+  const bool numbers = row.compares && k.op != Op::And && k.op != Op::Or;
+  const auto operand = [&](const Expr& e, int parent) { return numbers ? bit(e, parent, c) : print(e, parent, c); };
+  std::string s = operand(k.args[0], chains ? row.precedence : left);
   if (row.compares && s[0] == '!') s = "(" + s + ")";  // !a != b looks like !(a != b)
-  s += " " + std::string(row.c_infix) + " " + print(k.args[1], right, c);
+  s += " " + std::string(row.c_infix) + " " + operand(k.args[1], right);
   return parens(s, row.precedence < parent);
 }
 
 std::string ExprPrinter::lane_count(const Expr& e, int parent, Context c) {
   const Apply* k = as<Apply>(e);
-  if (!k || (k->op != Op::FloorDiv && k->op != Op::Div) || !as<Lanes>(k->args[1])) return "";
+  if (!k || (k->op != Op::FloorDiv && k->op != Op::Div)) return "";
+  if (const auto n = as_const_int(k->args[1]); n && *n > 0 && as<Lanes>(k->args[0]))
+    return parens("TC_VL / " + to_text(*n), parent > 12);
+  if (!as<Lanes>(k->args[1])) return "";
   if (const auto n = as_const_int(k->args[0])) return parens(to_text(*n) + " / TC_VL", parent > 12);
   // (n + VL - 1) / VL
   Linear n = linear_form(k->args[0]);
@@ -331,7 +350,7 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
 std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
   const DType from = k.value->dtype, to = e->dtype;
   const std::string f = "tc_" + std::string(info(to).name) + "_from_" + std::string(info(from).name) + "(";
-  const std::string plain = print(k.value, 0, Context::Value);
+  const std::string plain = bit(k.value, 0, Context::Value);
   if (is_narrow_float(from) || is_narrow_float(to)) {
     check(from == DType::F32 || to == DType::F32, "narrow floats are converted through f32");
     needs_.types = true;
@@ -350,7 +369,7 @@ std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
     return f + plain + ")";
   }
   const bool counter = to == DType::I32 && as<VarRef>(k.value) && from == DType::I64;  // an int already, or cut here
-  return "(" + std::string(info(to).c_type) + ")" + print(k.value, 13, counter ? Context::Index : Context::Value);
+  return "(" + std::string(info(to).c_type) + ")" + bit(k.value, 13, counter ? Context::Index : Context::Value);
 }
 
 std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {

@@ -30,6 +30,9 @@ struct Needs {
   void add(const Needs& n);
 };
 
+/// Does C see that a truth value is 0 or 1? isinf() is any number that is not 0, and names of type int may be anything to it.
+bool is_seen_as_bit(const Expr& e);
+
 class ExprPrinter {
  public:
   explicit ExprPrinter(Needs& needs) : needs_(needs) {}
@@ -64,6 +67,8 @@ class ExprPrinter {
   std::string apply(const Expr& e, const Apply& k, int parent, Context c);
   std::string vector_apply(const Apply& k, int parent);
   std::string integer_apply(const Expr& e, const Apply& k, int parent, Context c);
+  /// A truth value as the number 0 or 1; anything else as it is.
+  std::string bit(const Expr& e, int parent, Context c);
   std::string call(std::string_view f, const Exprs& args, Context c);
   std::string infix(const Apply& k, int parent, Context c);
   std::string conversion(const Expr& e, const Cast& k);

@@ -24,15 +24,6 @@ std::string c_type(const Expr& e) {
 
 bool is_vector_access(const Store& k) { return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back())); }
 
-/// Does C see that this condition is 0 or 1? Calls and names of type int may be anything to it.
-bool is_seen_as_bit(const Expr& e) {
-  if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
-  if (as<Load>(e) || as<IntImm>(e) || as<Cast>(e)) return true;
-  const auto* k = as<Apply>(e);
-  const bool call = k && k->op == Op::Eq && k->args[0]->dtype == DType::String;
-  return k && !call && !info(k->op).c_infix.empty();
-}
-
 // Text with {holes}: what stands for each name.
 std::string filled(std::string_view text, const std::vector<std::string>& names,
                    const std::vector<std::string>& texts) {
@@ -168,7 +159,7 @@ std::string StmtPrinter::intrin_text(const Intrin& k) {
 }
 
 void StmtPrinter::print_prefetch(const Prefetch& k) {
-  out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");");
+  out_.line((k.level > 1 ? "TC_PREFETCH_L2(" : "TC_PREFETCH(") + expr_.pointer(k.buffer, k.index.at(0)) + ");");
 }
 
 // Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.
@@ -210,8 +201,9 @@ void StmtPrinter::declare(const Let& k) {
   if (k.value->dtype == DType::I64) expr_.long_vars.insert(k.var.get());
   if (names_data(k.value, expr_.data_vars)) expr_.data_vars.insert(k.var.get());
   const bool test = k.value->dtype == DType::Bool && !k.value->vector;
-  out_.line("const " + c_type(k.value) + " " + k.var->name + " = " +
-            (test ? expr_.condition(k.value) : expr_.value(k.value)) + ";");
+  std::string value = test ? expr_.condition(k.value) : expr_.value(k.value);
+  if (test && !is_seen_as_bit(k.value)) value = (as<Select>(k.value) ? "(" + value + ")" : value) + " != 0";
+  out_.line("const " + c_type(k.value) + " " + k.var->name + " = " + value + ";");
 }
 
 void StmtPrinter::declare(const Alias& k) {

@@ -68,7 +68,7 @@ template <class F> void for_each_field(const Alias& s, F&& f) {
 }
 template <class F> void for_each_field(const Seq& s, F&& f) { const auto& [a] = s; list_fields(f, {"list"}, a); }
 template <class F> void for_each_field(const Barrier& s, F&& f) { const auto& [a] = s; list_fields(f, {"scope"}, a); }
-template <class F> void for_each_field(const Prefetch& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"buffer", "index"}, a, b); }
+template <class F> void for_each_field(const Prefetch& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"buffer", "index", "level"}, a, b, c); }
 template <class F> void for_each_field(const Intrin& s, F&& f) {
   const auto& [a, b, c] = s;
   list_fields(f, {"name", "args", "buffers"}, a, b, c);

@@ -203,6 +203,11 @@ def mask_cases():
     for op in ("And", "Or", "Xor", "Equal"):
         yield Case(f"mask_not_{op.lower()}", f"n = {op} (x, z)\n y = Not (n)", {"x": a, "z": b})
         yield Case(f"mask_where_not_{op.lower()}", f"n = {op} (x, z)\n m = Not (n)\n y = Where (m, v, w)", {"x": a, "z": b, "v": numbers, "w": np.roll(numbers, 1)})
+    ends = np.tile(np.array([[-np.inf, np.inf, np.nan, 0, 1, -1, -np.inf]], np.float32), 3)
+    for kind in ("IsInf", "IsNaN"):  # C's isinf() is -1 of the negative one
+        for name, body in (("i16", "i = {} (x)\n y = Cast <to = 5> (i)"), ("i64", "i = {} (x)\n y = Cast <to = 7> (i)"), ("sum", "i = {} (x)\n k = Cast <to = 7> (i)\n y = ReduceSum (k)"),
+                           ("equal", "i = {0} (x)\n k = {0} (z)\n y = Equal (i, k)")):
+            yield Case(f"mask_{kind.lower()}_as_{name}", body.format(kind), {"x": ends} | ({"z": ends[:, ::-1].copy()} if "z" in body else {}))
     yield Case("mask_of_kinds", "n = IsNaN (x)\n i = IsInf (x)\n o = Or (n, i)\n y = Not (o)", {"x": np.where(numbers == 2, np.inf, numbers).astype(np.float32)})
     for name, to in (("f32", 1), ("i32", 6), ("u8", 2), ("i8", 3), ("i64", 7), ("f16", 10), ("f64", 11)):
         yield Case(f"mask_to_{name}", f"y = Cast <to = {to}> (x)", {"x": a})

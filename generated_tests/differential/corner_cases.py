@@ -35,6 +35,15 @@ def wrapping_cases():
                        ("hash", "p = Max (x, a)\n q = Mul (p, d)\n r = Add (q, e)\n y = Mod (r, c)"), ("remainders", "p = Mod (x, h)\n q = Sub (p, f)\n y = Mod (q, g)"),
                        ("least", "p = Equal (x, f)\n y = Where (p, a, x)"), ("above_least", "p = Greater (x, f)\n y = Where (p, x, h)")):
         yield Case(f"wraps_{name}", body, x, {k: v for k, v in n.items() if f"{k})" in body or f"{k}," in body})
+    # Bounds that are none, and products of narrow numbers that do not fit.
+    ends = {"least": np.int64(-2**63), "most": np.int64(2**63 - 1), "five": np.int64(5), "low": np.int64(-3), "zero": np.int64(0), "far": np.int64(2**40), "top": np.int64(2**63 - 4)}
+    narrow = {"u": np.uint8([0, 1, 7, 200, 255]), "w": np.uint32([0, 1, 2**31, 2**32 - 1, 2**23])}
+    for name, body in (("min_most", "p = Sub (c, five)\n y = Min (p, most)"), ("less_most", "p = Sub (c, five)\n y = Less (p, most)"), ("max_least", "p = Add (c, five)\n y = Max (p, least)"),
+                       ("clip_most", "p = Sub (c, five)\n y = Clip (p, low, most)"), ("product_negative", "p = Mul (d, far)\n y = Less (p, zero)"), ("product_small", "p = Mul (d, far)\n y = Less (p, five)"),
+                       ("product_bounded", "p = Mul (d, far)\n y = Max (p, low)"), ("sum_negative", "p = Add (d, top)\n y = Less (p, zero)")):
+        source = "u" if "(c," in body else "w"
+        yield Case(f"wraps_narrow_{name}", f"{'c' if source == 'u' else 'd'} = Cast <to = 7> ({source})\n {body}", {source: narrow[source]},
+                   {k: v for k, v in ends.items() if f" {k})" in body or f" {k}," in body})
     yield Case("wraps_tokens", "p = Cast <to = 7> (x)\n q = Mul (p, d)\n y = Mod (q, c)", {"x": np.uint16([0, 1, 2, 3, 777])}, {"d": n["d"], "c": n["c"]})
     u = {"x": np.uint64([0, 5, 2**63 - 1, 2**63, 2**64 - 1])}
     m = {"a": np.uint64(2**63 - 1), "b": np.uint64(4), "c": np.uint64(2**63), "d": np.uint64(2**64 - 1), "e": np.uint64(0), "i": np.int64(3), "j": np.int64(7)}

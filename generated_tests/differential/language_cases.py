@@ -104,6 +104,8 @@ def state_cases():
             names[1] = "e"
         yield Case(f"recurrent_{rule}_{queries}_{heads}{'_rows' * by_row}_{steps}", f'y, t = com.microsoft.LinearAttention <q_num_heads = {queries}, kv_num_heads = {heads}, '
                    f'update_rule = "{rule}"> (q, k, v, s, {", ".join(names)})', inputs, outputs=("y", "t"))
+    half = {name: np.random.default_rng(5).standard_normal((1, 3, 16)).astype(np.float16) for name in "qkv"}
+    yield Case("recurrent_halves_from_nothing", "y, t = com.microsoft.LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\"> (q, k, v)", half, outputs=("y", "t"), bar=1e-3)
     for name, attributes, steps, state in (("plain", "", 7, True), ("short", ', activation = "silu"', 1, True), ("two", ', activation = "swish"', 2, True),
                                            ("first", "", 5, False), ("dilated", ", dilation = 2", 4, True)):
         before = 3 * (2 if "dilation" in attributes else 1)

@@ -380,7 +380,7 @@ Stmt seq(Stmts list) {
   return make(Seq{std::move(flat)});
 }
 Stmt barrier(Scope s) { return make(Barrier{s}); }
-Stmt prefetch(Buffer b, Exprs index) { return make(Prefetch{std::move(b), std::move(index)}); }
+Stmt prefetch(Buffer b, Exprs index, int64_t level) { return make(Prefetch{std::move(b), std::move(index), level}); }
 Stmt comment(std::string text, Stmt body) { return make(Comment{std::move(text), std::move(body)}); }
 
 std::optional<int64_t> as_const_int(const Expr& e) {

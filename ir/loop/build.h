@@ -36,7 +36,7 @@ Stmt alloc(Buffer b, Stmt body);
 Stmt alias(Buffer view, Buffer base, Expr offset, Stmt body);
 Stmt seq(Stmts list);  // flattens, drops nulls; one statement stays itself
 Stmt barrier(Scope s);
-Stmt prefetch(Buffer b, Exprs index);
+Stmt prefetch(Buffer b, Exprs index, int64_t level = 1);
 Stmt comment(std::string text, Stmt body);
 
 inline Expr operator+(Expr a, Expr b) { return apply(Op::Add, {std::move(a), std::move(b)}); }

@@ -152,7 +152,16 @@ bool recombine_once(Linear& l, const Ranges& ranges) {
 }  // namespace
 
 bool is_exact(const Linear& l, const Ranges& ranges) {
-  return std::all_of(l.terms.begin(), l.terms.end(), [&](const auto& t) { return exact_atom(t.atom, ranges); });
+  constexpr __int128 kMost = __int128(1) << 62;  // differences of two stay within 64 bits
+  const auto magnitude = [](int64_t n) { return n < 0 ? -__int128(n) : __int128(n); };
+  __int128 most = magnitude(l.constant);
+  for (const Linear::Term& t : l.terms) {
+    if (!exact_atom(t.atom, ranges)) return false;
+    const Range r = interval(t.atom, ranges);
+    if (bounded(r)) most += magnitude(t.coefficient) * std::max(magnitude(r.min), magnitude(r.max));
+    if (most >= kMost) return false;
+  }
+  return most < kMost;
 }
 
 Linear floor_div_linear(const Linear& l, int64_t c, const Ranges& ranges) {

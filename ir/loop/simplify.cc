@@ -58,7 +58,7 @@ class StmtSimplifier {
         [&](const Barrier&) { return s; },
         [&](const Prefetch& k) {
           Exprs index;
-          return all(k.index, index) ? prefetch(k.buffer, std::move(index)) : s;
+          return all(k.index, index) ? prefetch(k.buffer, std::move(index), k.level) : s;
         },
         [&](const Intrin& k) {
           Exprs args;

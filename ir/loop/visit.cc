@@ -158,7 +158,7 @@ class Rewriter {
     Exprs index;
     const bool changed = exprs(k.index, index);
     const Buffer b = buffer(k.buffer);
-    return changed || b != k.buffer ? with(Prefetch{b, std::move(index)}) : s;
+    return changed || b != k.buffer ? with(Prefetch{b, std::move(index), k.level}) : s;
   }
   Stmt rebuilt(const Intrin& k, const Stmt& s) {
     Exprs args;

@@ -165,7 +165,7 @@ class RecurrentLoops {
 
 void define_linear_attention(OpBuilder& op) {
   const Recurrent r = read_recurrent(op);
-  const DType held = op.has(3) ? op.in(3).dtype() : DType::F32;
+  const DType held = op.has(3) ? op.in(3).dtype() : op.in(0).dtype();
   const auto y = op.nest("linear_attention",
                          {ValueType::tensor(op.in(0).dtype(), to_shape({r.batch, r.tokens, r.out_heads() * r.width})),
                           ValueType::tensor(held, to_shape({r.batch, r.heads, r.size, r.width}))},

@@ -103,7 +103,7 @@ Stmt flatten_buffers(const Stmt& s, BufferMap& flat) {
     if (const Store* k = as<Store>(x); k && !keeps_shape(k->buffer) && !f.is_flat(k->buffer))
       return store(f.twin(k->buffer), f.index(k->buffer, k->index), k->value, k->reduce, k->count);
     if (const Prefetch* k = as<Prefetch>(x); k && !f.is_flat(k->buffer))
-      return prefetch(f.twin(k->buffer), f.index(k->buffer, k->index));
+      return prefetch(f.twin(k->buffer), f.index(k->buffer, k->index), k->level);
     if (const Alloc* k = as<Alloc>(x); k && !keeps_shape(k->buffer) && !f.is_flat(k->buffer))
       return alloc(f.twin(k->buffer), k->body);
     // A view is flat already; what it is a view of must stay the buffer that everybody else reads.

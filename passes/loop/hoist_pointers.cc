@@ -51,7 +51,7 @@ class Tile {
             if (const auto r = through_alias(k->buffer, k->index))
               return store(r->first, {r->second}, k->value, k->reduce, k->count);
           if (const Prefetch* k = as<Prefetch>(x))
-            if (const auto r = through_alias(k->buffer, k->index)) return prefetch(r->first, {r->second});
+            if (const auto r = through_alias(k->buffer, k->index)) return prefetch(r->first, {r->second}, k->level);
           if (const Intrin* k = as<Intrin>(x)) return instruction(*k);
           return {};
         });

@@ -111,7 +111,7 @@ class Lanes {
     if (const Prefetch* k = as<Prefetch>(s)) {
       Exprs index;
       for (const Expr& e : k->index) index.push_back(at(e));
-      return prefetch(k->buffer, index);
+      return prefetch(k->buffer, index, k->level);
     }
     const Store& k = *as<Store>(s);
     const Expr value = broadcast(expr(k.value));

@@ -206,19 +206,27 @@ class BlockProducts {
       return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue,
                          panel_point(m_.n, m_.rows, panel_, columns_, row + i, column, sum));
     });
-    const auto step = [&](const Expr& b) {
-      const int64_t count = words_ * columns_;
-      const Stmt ahead =
-          fetches_ahead_ ? fetch_ahead(packed_, (panel_ * Expr(blocks_) + b) * Expr(count), count) : Stmt();
-      return seq({ahead, of_block(acc, row, height, b)});
-    };
+    const auto step = [&](const Expr& b) { return of_block(acc, row, height, b); };
     const Stmt products = blocks_ == 1 ? step(0) : loop(block, blocks_, step(Expr(block)));
     return alloc(acc, seq({start, products, finish}));
   }
 
+  // Weights that come from memory are asked for twice: for the second-level cache 32 KiB ahead, which is as far as memory is away, and for
+  // the first one 8 KiB ahead; with each vector a few lines, for more at once would have to wait for each other.
+  Stmt ahead(const Expr& block, const Expr& column) const {
+    constexpr int64_t kLine = 16, kNear = 128 * kLine, kFar = 4 * kNear;  // words
+    if (!fetches_ahead_) return {};
+    const Var line = make_var("line");
+    const Expr begin = (panel_ * Expr(blocks_) + block) * Expr(words_ * columns_) + column * Expr(words_);
+    const Expr at = begin + Expr(line) * Expr(kLine);
+    return loop(line, Expr(words_) * lanes() / Expr(kLine),
+                seq({prefetch(packed_, {at + Expr(kFar)}, 2), prefetch(packed_, {at + Expr(kNear)})}), ForKind::Unroll);
+  }
+
   // acc[i][v] += (s * scale) * f32(dot - zero * row sum)
   Stmt of_block(const Buffer& acc, const Expr& row, int64_t height, const Expr& block) const {
-    return of_tile(height, [&](const Expr& i, const Expr& column) {
+    const auto first = [&](const Expr& column) { return ahead(block, column); };
+    const auto sums = [&](const Expr& i, const Expr& column) {
       const Buffer dot = make_buffer("dot", DType::I32, {Dim(kMaxLanes)}, Scope::Register);
       Expr sum = load(dot, {ramp(0)});
       if (m_.zero) {
@@ -232,7 +240,8 @@ class BlockProducts {
       return alloc(dot, seq({store(dot, {ramp(0)}, broadcast(make_int(DType::I32, 0))),
                              dot_products(dot, row + i, block, column),
                              store(acc, {i, ramp(column)}, cast(DType::F32, sum) * scale, Op::Add)}));
-    });
+    };
+    return of_tile(height, sums, first);
   }
 
   // Where the columns of a panel begin in scales or zero points, which may be the same for all blocks.
@@ -260,12 +269,12 @@ class BlockProducts {
   }
 
   // Vectors outside, so that the numbers of one serve all rows.
-  Stmt of_tile(int64_t height, const OfTile& body) const {
+  Stmt of_tile(int64_t height, const OfTile& body, const std::function<Stmt(const Expr& column)>& first = {}) const {
     const Var i = make_var("i"), v = make_var("v");
     const int64_t used = panels_ == 1 ? m_.n.extent.value : columns_;
     const Expr column = Expr(v) * lanes();
     const Stmt rows = height == 1 ? body(Expr(0), column) : loop(i, height, body(Expr(i), column), ForKind::Unroll);
-    return loop(v, vectors(used), rows, ForKind::Unroll);
+    return loop(v, vectors(used), first ? seq({first(column), rows}) : rows, ForKind::Unroll);
   }
 
   const BlockProduct& m_;

@@ -53,9 +53,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #  define TC_INLINE static inline __attribute__((always_inline, unused))
 #  define TC_PREFETCH(p) __builtin_prefetch(p)
+#  define TC_PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
 #else
 #  define TC_INLINE static inline
 #  define TC_PREFETCH(p) ((void)(p))
+#  define TC_PREFETCH_L2(p) ((void)(p))
 #endif
 
 #if TC_VL > 1
