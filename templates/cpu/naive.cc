@@ -144,7 +144,8 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
       },
       false);
   Scheduled s = with_steps(a, loops);
-  if (s.description.empty()) s.description = "plain loops, those over neighbouring results innermost";
+  if (loops.only({"parallel", "vectorize", "split", "decompose_reduction", "reorder"}) && s.description.empty())
+    s.description = "plain loops, those over neighbouring results innermost";
   return s;
 }
 
