@@ -34,7 +34,7 @@ STEPS = {
     ("c", "root"): ("""compute_inline(add)
         fuse(i_2, j_2) as all
         split(all, 100) as part, element
-        parallel(part)""", "_part(const void *arguments, int part)"),
+        parallel(part)""", "int part)\n{"),
     ("c", "rows"): ("""compute_at(add, i_2, register)
         split(j, 16) as panel, column
         vectorize(column)
@@ -67,7 +67,7 @@ STEPS = {
         unroll(result)
         parallel(j_o)""", "tc_vf acc[4][16 / TC_VL];"),
     ("c", "turn"): ("""tile(i, j, 8, 8, min) as i_o, j_o, i_i, j_i
-        parallel(i_o)""", "_part(const void *arguments, int i_o)"),
+        parallel(i_o)""", "int i_o)\n{"),
     ("c", "move"): ("""tile(i, j, 4, 4) as i_o, j_o, i_i, j_i
         annotate(i_o, "tiles of 4 columns, from the left")
         tensorize(i_i, transpose_tile)""", "  /* tiles of 4 columns, from the left */\n"),

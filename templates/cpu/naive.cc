@@ -143,10 +143,7 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
         vectorize_innermost(s);
       },
       false);
-  Scheduled s = with_steps(a, loops);
-  if (loops.only({"parallel", "vectorize", "split", "decompose_reduction", "reorder"}) && s.description.empty())
-    s.description = "plain loops, those over neighbouring results innermost";
-  return s;
+  return with_steps(a, loops);
 }
 
 Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
@@ -156,8 +153,12 @@ Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
   s.outputs = a.fn.outputs;
   loops.hand_over(s);
   const std::string plain = "plain loops in the order of the definition";
+  const auto decomposes = [](const PlanLine& l) { return l.name == "decompose_reduction"; };
+  const bool sums = loops.only({"parallel", "vectorize", "split", "decompose_reduction", "reorder"}) &&
+                    std::any_of(loops.lines().begin(), loops.lines().end(), decomposes);
   s.description = loops.only({"parallel"})                ? plain
                   : loops.only({"parallel", "vectorize"}) ? plain + ", vectors along the innermost"
+                  : sums                                  ? "plain loops, sums of several results at a time"
                                                           : join(s.steps, "; ");
   s.family = "naive";
   return s;
