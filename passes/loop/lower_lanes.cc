@@ -171,7 +171,7 @@ constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are
 
 // `kept`: becomes also the registers that the loop shares with others.
 Stmt lower_loop(const For& f, Buffers& kept) {
-  const Stmt plain = loop(f.var, f.extent, f.body, ForKind::Serial, f.begin);
+  Stmt plain = loop(f.var, f.extent, f.body, ForKind::Serial, f.begin);
   const auto n = as_const_int(f.extent);
   const Widened w = widen(f.body, f.var);
   if (!f.body || !has_lanes(w.body, f.var)) return plain;
