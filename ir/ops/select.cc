@@ -245,7 +245,8 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
     const Buffer like = counter("like");
     const Expr slot = load(u.other, {load(u.inverse, {r})});
     number = alloc(
-        like, seq({loop(i, n, seq({compare, if_then(fresh, set(like, row)), store(u.inverse, {row}, value_of(like))})),
+        like, seq({set(like, 0),
+                   loop(i, n, seq({compare, if_then(fresh, set(like, row)), store(u.inverse, {row}, value_of(like))})),
                    loop(r, n,
                         seq({if_then(eq(load(u.inverse, {r}), Expr(r)),
                                      seq({store(u.other, {r}, value_of(used)), new_row(u, used, count, r)})),
