@@ -9,6 +9,7 @@
 
 #include "ir/ops/counting.h"
 #include "ir/ops/parts.h"
+#include "ir/ops/top_k.h"
 
 namespace tc {
 namespace {
@@ -142,12 +143,6 @@ Stmt compare_rows(const Tensor& rows, const Buffer& order, const Expr& p, const 
   return seq({set(order, 0), loop(e, rows.dim(1), if_then(eq(value_of(order), 0), set(order, sign)))});
 }
 
-/// Does a number stand in front of another one in sorted order, NaN being the last?
-Expr comes_before(const Expr& a, const Expr& b) {
-  if (a->dtype == DType::Bool) return logical_not(a) && b;
-  return is_float(a->dtype) ? logical_not(apply(Op::IsNan, {a})) && logical_not(b <= a) : a < b;
-}
-
 /// The numbers of the rows, sorted by what they have and equal ones by themselves: runs of sorted rows become runs of twice the length.
 /// `order` takes them; `merged` has as many elements.
 Stmt sorted_rows(const Tensor& rows, const Buffer& order, const Buffer& merged) {
@@ -155,6 +150,9 @@ Stmt sorted_rows(const Tensor& rows, const Buffer& order, const Buffer& merged) 
   const Buffer length = counter("length"), start = counter("start"), slot = counter("place"), left = counter("left"),
                right = counter("right"), which = counter("which");
   const Var middle = make_var("middle"), end = make_var("end"), i = make_var("i"), k = make_var("k");
+  const auto stands_before = [](const Expr& a, const Expr& b) {
+    return a->dtype == DType::Bool ? logical_not(a) && b : precedes(a, b, false);
+  };
   const Expr p = load(order, {value_of(right)}), q = load(order, {value_of(left)});
   const auto take = [&](const Expr& from) {
     return seq({store(merged, {value_of(slot)}, load(order, {from})), increment(slot)});
@@ -164,7 +162,7 @@ Stmt sorted_rows(const Tensor& rows, const Buffer& order, const Buffer& merged) 
   };
   const Stmt compared =
       rows.dim(1) == 1
-          ? set(which, select(comes_before(widen(rows({p, Expr(0)})), widen(rows({q, Expr(0)}))), Expr(1), Expr(0)))
+          ? set(which, select(stands_before(widen(rows({p, Expr(0)})), widen(rows({q, Expr(0)}))), Expr(1), Expr(0)))
           : seq({compare_rows(rows, which, p, q), set(which, select(eq(value_of(which), -1), Expr(1), Expr(0)))});
   const Stmt next =
       seq({compared, take(select(eq(value_of(which), 0), value_of(left), value_of(right))),

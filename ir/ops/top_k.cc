@@ -35,7 +35,8 @@ Stmt one_row(const TopK& t, const Exprs& outer) {
 
 Expr precedes(const Expr& a, const Expr& b, bool largest) {
   if (largest) return more_extreme(a, b, true);
-  return is_float(a->dtype) ? a < b || (is_nan(b) && apply(Op::Not, {is_nan(a)})) : a < b;
+  // Two comparisons without a branch: of NaN none is true.
+  return is_float(a->dtype) ? logical_not(is_nan(a)) && logical_not(b <= a) : a < b;
 }
 
 Expr more_extreme(const Expr& a, const Expr& b, bool largest) {
