@@ -149,8 +149,11 @@ def check(name, data, options, emit, scratch):
     """Raises Failed if tc-emit does not answer as it should; `data` is a model's bytes."""
     path = scratch / "model.onnx"
     path.write_bytes(data)
-    code, told = emit(options.tool, path, scratch / "out", scale=options.scale)
-    if code not in ANSWERS or (code and "error[TC" not in told):
+    try:
+        code, told = emit(options.tool, path, scratch / "out", scale=options.scale)
+        if code not in ANSWERS or (code and "error[TC" not in told):
+            raise Failed(f"exit code {code}: {told[:600]}")
+    except Failed:
         if options.keep:
             (options.keep / f"{name.replace(' ', '_')}.onnx").write_bytes(data)
-        raise Failed(f"exit code {code}: {told[:600]}")
+        raise

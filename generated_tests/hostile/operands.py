@@ -1,6 +1,8 @@
-"""Sound models of which one operand has another type, size or rank: every operand of every differential case in turn.
+"""Sound models of which one operand has another type, size or rank, or a node or a body one operand or result more or less:
+every operand and node of every differential case in turn.
 
-Operators without a schema are told nothing by ONNX's library, so that their own rows have to notice.
+Operators without a schema are told nothing by ONNX's library, so that their own rows have to notice; nor does it compare a
+node with its body.
 """
 import numpy as np
 import onnx
@@ -41,10 +43,48 @@ def of_weight(model, k):
         yield word, other
 
 
+def places(graph, word=""):
+    """(words, a list of names) of everything that a node or a body takes and gives: `graph` is the one to be changed."""
+    for k, node in enumerate(graph.node):
+        yield f"operands of {word}{node.op_type} {k}", node.input
+        yield f"results of {word}{node.op_type} {k}", node.output
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                body = f"{word}{node.op_type} {k} {attribute.name}"
+                yield f"inputs of {body}", attribute.g.input
+                yield f"outputs of {body}", attribute.g.output
+                yield from places(attribute.g, body + " ")
+
+
+def more(names):
+    if hasattr(names, "add"):  # of a body
+        names.add().CopyFrom(names[0])
+        names[-1].name += "_more"
+    else:
+        names.append(names[0])
+
+
+COUNTS = [("gone", lambda names: names.__delitem__(slice(None))), ("less one", lambda names: names.pop(0)), ("without the last", lambda names: names.pop()),
+          ("with one more", more)]
+
+
+def of_counts(model):
+    number = sum(1 for _ in places(model.graph))
+    for k in range(number):
+        for word, change in COUNTS:
+            other = copy(model)
+            what, names = list(places(other.graph))[k]
+            if names:
+                change(names)
+                yield f"{what} {word}", other
+
+
 def changes(models):
     """(name, model) for each operand and change; `models` as mutants.originals() gives them."""
     for number, data in enumerate(models):
         model = onnx.load_model_from_string(data)
+        for word, other in of_counts(model):
+            yield f"{word} in {model.graph.name} ({number})", other
         for k, value in enumerate(model.graph.input):
             for word, other in of_input(model, k):
                 yield f"operand {value.name} of {model.graph.name} ({number}) {word}", other

@@ -58,10 +58,8 @@ int64_t known(const Value* v) {
 }
 
 void infer_if(Graph& g, Node& n) {
-  require(n, n.regions.size() == 2 && n.captures + 1 == int(n.inputs.size()), "If takes a condition and two branches");
+  require_regions(n);
   for (const auto& r : n.regions) {
-    require(n, r->inputs().size() == size_t(n.captures) && r->outputs().size() == n.outputs.size(),
-            "a branch does not give one value for each output");
     for (size_t i = 0; i < r->inputs().size(); i++) r->set_type(r->inputs()[i], n.inputs[i + 1]->type);
     infer_body(*r);
   }
@@ -99,14 +97,10 @@ void require_one_length(const Node& n, size_t states, const LoopFacts& facts) {
 }
 
 void infer_loop(Graph& g, Node& n) {
-  const int states = int(n.inputs.size()) - 2 - n.captures;
-  require(n, n.regions.size() == 1 && states >= 0, "Loop takes a trip count, a condition and its states");
+  require_regions(n);
+  const int states = int(own_inputs(n)) - 2;
   Graph& body = *n.regions[0];
   const auto& in = body.inputs();
-  require(n,
-          in.size() == n.inputs.size() && int(body.outputs().size()) == 1 + int(n.outputs.size()) &&
-              int(n.outputs.size()) >= states,
-          "the body's inputs and outputs do not fit the loop's");
   if (n.inputs[0]) require_one(n, *n.inputs[0], DType::I64, "the trip count");
   if (n.inputs[1]) require_one(n, *n.inputs[1], DType::Bool, "the condition");
   body.set_type(in[0], ValueType::tensor(DType::I64, {}));
@@ -147,20 +141,14 @@ void require_directions(const Node& n, const std::string& attr, size_t count) {
 }
 
 void infer_scan(Graph& g, Node& n) {
-  const int64_t scanned = n.attr_int("num_scan_inputs", 0);
-  const int64_t states = int64_t(n.inputs.size()) - n.captures - scanned;
-  require(n, n.regions.size() == 1 && scanned >= 1 && states >= 0, "num_scan_inputs does not fit the inputs");
+  require_regions(n);
+  const int64_t scanned = n.attr_int("num_scan_inputs", 0), states = int64_t(own_inputs(n)) - scanned;
   Graph& body = *n.regions[0];
   const auto& in = body.inputs();
-  require(
-      n,
-      in.size() == n.inputs.size() && body.outputs().size() == n.outputs.size() && int64_t(n.outputs.size()) >= states,
-      "the body's inputs and outputs do not fit the scan's");
   require_directions(n, "scan_input_directions", size_t(scanned));
   require_directions(n, "scan_output_directions", n.outputs.size() - size_t(states));
   Dim length;
   for (size_t i = 0; i < in.size(); i++) {
-    require(n, n.inputs[i] != nullptr, "an operand is missing");
     ValueType t = n.inputs[i]->type;
     if (int64_t(i) >= states && int64_t(i) < states + scanned) {
       require(n, t.is_tensor() && t.has_rank && !t.shape.empty(), "a scanned input needs an axis to scan");
@@ -213,6 +201,30 @@ LoopFacts loop_facts(const Node& n) {
   if (next == 0 && !f.asks_limit) f.limit = 1;
   f.asks_end = next < 0 || (next == 0 && f.asks_limit);
   return f;
+}
+
+void require_regions(const Node& n) {
+  const int64_t own = int64_t(n.inputs.size()) - n.captures, results = int64_t(n.outputs.size());
+  int64_t states = 0, handed = n.captures;  // what the first body takes
+  size_t first = 0;                         // operand that a body reads
+  if (n.is("If")) {
+    require(n, n.regions.size() == 2 && own == 1, "If takes a condition and two branches");
+  } else if (n.is("Loop")) {
+    require(n, n.regions.size() == 1 && own >= 2, "Loop takes a trip count, a condition and its states");
+    states = own - 2, handed += own, first = 2;
+  } else if (n.is("Scan")) {
+    const int64_t scanned = n.attr_int("num_scan_inputs", 0);
+    require(n, n.regions.size() == 1 && scanned >= 1 && scanned <= own, "num_scan_inputs does not fit the inputs");
+    states = own - scanned, handed += own;
+  } else {
+    raise(n, "TC0300", ExitCode::Unsupported, "this operator is not supported");
+  }
+  const int64_t given = results + (n.is("Loop") ? 1 : 0);  // a Loop's body says first whether it goes on
+  for (const auto& r : n.regions)
+    require(n, int64_t(r->inputs().size()) == handed && int64_t(r->outputs().size()) == given && results >= states,
+            n.is("If") ? "a branch does not give one value for each output"
+                       : "the body's inputs and outputs do not fit the node's");
+  for (size_t k = first; k < n.inputs.size(); k++) require(n, n.inputs[k] != nullptr, "an operand is missing");
 }
 
 void infer_region_types(Graph& g, Node& n) {

@@ -9,6 +9,10 @@ namespace tc {
 /// What a Loop stacks takes the size that the model declares where the number of iterations depends on data.
 void infer_region_types(Graph& g, Node& n);
 
+/// The node, its operands and its bodies fit each other in number, and no operand is missing that a body reads. What
+/// walks a body beside its node asks this first. Throws Error naming the node.
+void require_regions(const Node& n);
+
 /// How often a Loop runs, as far as that is known while compiling.
 struct LoopFacts {
   int64_t limit = -1;       // not more often; -1: unknown

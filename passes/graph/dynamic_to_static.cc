@@ -36,15 +36,12 @@ namespace {
 /// Shapes, axes, scales, position ids: anything larger waits for fold_constant.
 constexpr int64_t kSmallBytes = 64 << 10;
 
-Diagnostic problem(const Node& n, std::string why) {
-  return problem_of(n, "TC0302", ExitCode::Unsupported, std::move(why));
-}
-
 class Sweep {
  public:
   explicit Sweep(PassContext& cx) : cx_(cx) {}
 
   void outermost(Graph& g) {
+    if (!bodies_fit(g)) return;
     // Exporters write the positions of one mask once for each tensor that it selects from: there are as many of each,
     // which shows only if they are counted once.
     if (counts_results(g)) eliminate_common_subexpr(g, cx_);
@@ -54,6 +51,27 @@ class Sweep {
   }
 
  private:
+  /// Everything below walks bodies beside their nodes, long before types are inferred.
+  bool bodies_fit(const Graph& outer) {
+    bool fit = true;
+    for (std::vector<const Graph*> work = {&outer}; !work.empty();) {
+      const Graph& g = *work.back();
+      work.pop_back();
+      for (const auto& n : g.nodes()) {
+        if (n->regions.empty()) continue;
+        try {
+          require_regions(*n);
+        } catch (const Error& e) {
+          if (!cx_.diagnostics) throw;
+          cx_.diagnostics->add(e.diagnostic());
+          fit = false;
+        }
+        for (const auto& r : n->regions) work.push_back(r.get());
+      }
+    }
+    return fit;
+  }
+
   void graph(Graph& g, BoundedSizes& sizes, bool outermost) {
     spread_declared_shapes(g);
     if (outermost) sizes.open_inputs(g);
@@ -166,16 +184,12 @@ class Sweep {
     if (n->is("If")) align_tables(*n);
     if (n->is("Loop")) {
       Graph& body = *n->regions.at(0);
-      if (body.inputs().size() != n->inputs.size() || body.inputs().size() < 2)
-        throw Error(problem(*n, "the body's inputs do not fit the loop's"));
       if (Value* go = body.inputs()[1]; go->is_used())
         body.replace_uses(go, body.add_constant(go->name, scalar_constant(DType::Bool, 1)));
       capture_states(g, n, 2, own_inputs(*n), 1);
     }
     if (n->is("Scan")) {
-      const size_t scans = size_t(n->attr_int("num_scan_inputs", 0)), own = own_inputs(*n);
-      if (n->regions.at(0)->inputs().size() == n->inputs.size() && scans <= own)
-        capture_states(g, n, 0, own - scans, 0);
+      capture_states(g, n, 0, own_inputs(*n) - size_t(n->attr_int("num_scan_inputs", 0)), 0);
     }
     const size_t own = own_inputs(*n);
     std::vector<BoundedSizes> inside = sizes.capture(g, n, own);
@@ -196,7 +210,6 @@ class Sweep {
     Graph& body = *n->regions.at(0);
     for (size_t k = first; k < last; ++k) {
       Value* state = body.inputs()[k];
-      if (skip + k - first >= body.outputs().size() || k - first >= n->outputs.size()) return;  // infer_types tells
       if (behind_identities(body.outputs()[skip + k - first]) != state) continue;
       g.add_node_input(n, n->inputs[k]);
       ++n->captures;
@@ -221,8 +234,7 @@ class Sweep {
         body.set_type(in.at(1), ValueType::tensor(DType::Bool, {}));
         for (size_t k = 2; k < own; ++k) body.set_type(in.at(k), n.inputs[k]->type);
       } else if (n.is("Scan")) {
-        const size_t scans = size_t(n.attr_int("num_scan_inputs", 0)), states = own - scans;
-        if (scans > own) throw Error(problem(n, "num_scan_inputs is larger than the number of operands"));
+        const size_t states = own - size_t(n.attr_int("num_scan_inputs", 0));
         for (size_t k = 0; k < own; ++k) {
           ValueType t = n.inputs[k]->type;
           if (k >= states) {

@@ -168,5 +168,39 @@ TEST(DynamicToStatic, CollectsTheProblemsOfAllNodes) {
   EXPECT_EQ(d.list()[1].loc.op, "Reshape");
 }
 
+/// A Loop, Scan or If named by `op`, whose node or bodies take or give `operands`, `inputs` or `outputs` more than fit.
+Graph node_with_bodies(const std::string& op, int operands, int inputs, int outputs) {
+  const bool loop = op == "Loop", branches = op == "If";
+  TestGraph t;
+  std::vector<Value*> own = {t.in("p", {}, DType::Bool)};
+  if (loop) own = {t.scalar("trips", 3, DType::I64), nullptr, t.in("state", {4}), t.in("other", {4})};
+  if (op == "Scan") own = {t.in("state", {4}), t.in("rows", {3, 4})};
+  own.resize(size_t(std::max(0, int(own.size()) + operands)), own[0]);
+  Node* n = t.g.append(op, own, {ModelText("a"), ModelText("b")}, {{"num_scan_inputs", int64_t(1)}});
+  for (int k = 0; k < (branches ? 2 : 1); k++) {
+    auto g = std::make_unique<Graph>();
+    std::vector<Value*> given(1, g->add_constant(ModelText("one"), scalar_constant(DType::F32, 1)));
+    const int handed = (loop ? 4 : branches ? 0 : 2) + inputs;
+    for (int i = 0; i < handed; i++) given.push_back(g->add_input(ModelText("i" + std::to_string(i)), {}));
+    given.resize(size_t(std::max(0, (loop ? 3 : 2) + outputs)), given.back());
+    g->set_outputs(given);
+    n->regions.push_back(std::move(g));
+  }
+  return t.out({n->outputs[0]});
+}
+
+TEST(DynamicToStatic, RefusesBodiesThatDoNotFitTheirNodes) {
+  for (const std::string op : {"Loop", "Scan", "If"})
+    for (int by : {-4, -3, -2, -1, 1})
+      for (int what = 0; what < 3; what++) {
+        if (op == "If" && what == 1 && by < 0) continue;  // its branches take nothing
+        Graph g = node_with_bodies(op, what == 0 ? by : 0, what == 1 ? by : 0, what == 2 ? by : 0);
+        Diagnostics d;
+        run(g, &d);
+        ASSERT_EQ(d.list().size(), 1u) << op << " " << what << " " << by;
+        EXPECT_EQ(d.list()[0].code, "TC0201");
+      }
+}
+
 }  // namespace
 }  // namespace tc

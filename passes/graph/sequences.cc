@@ -293,8 +293,6 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
 NodeIterator Sequences::unroll(Graph& g, Node* n) {
   const size_t own = own_inputs(*n);
   const Graph& body = *n->regions.at(0);
-  if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
-    reject(*n, "the body's inputs and outputs do not fit the loop's");
   const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
   const int64_t trips = known_bound(*n, 0, INT64_MAX), go = known_bound(*n, 1, 1);
   const int64_t done = unrolled_[n->id].iterations;
