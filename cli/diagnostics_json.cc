@@ -21,6 +21,7 @@ std::string diagnostic_json(const Diagnostic& d) {
   j["file"] = text_or_null(d.loc.file);
   j["node"] = text_or_null(d.loc.node);
   j["op"] = text_or_null(d.loc.op);
+  j["output"] = text_or_null(d.loc.output);
   j["value"] = text_or_null(d.loc.value);
   j["input"] = d.loc.input < 0 ? Json() : Json(d.loc.input);
   j["message"] = d.message;

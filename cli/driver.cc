@@ -1,5 +1,7 @@
 #include "cli/driver.h"
 
+#include <set>
+
 #include "ir/open_size.h"
 #include "passes/graph/multiply_blocks.h"
 #include "passes/program/build_program.h"
@@ -92,17 +94,43 @@ void run(const CompileRequest& r, PassContext& cx, Compilation& c, Log& log) {
   }
 }
 
-// What is said of a number of bytes that 64 bits do not hold, where a size has no upper bound.
-Diagnostic with_way_out(Diagnostic d, const CompileRequest& r) {
-  if (d.code != "TC0501" || !d.notes.empty()) return d;
-  for (const auto& [name, range] : r.import.dims)
-    if (is_open(range.most))
-      d.notes.push_back(
-          "\"" + printable(name) +
-          "\" has no upper bound, and a tensor grows with two such sizes, or by more than 90 MiB with this one: "
-          "give it one, " +
-          bounded_option(printable(name), range.least) + " (for example)");
-  return d;
+// What is said of a number of elements or bytes that 64 bits do not hold, where a size has no upper bound.
+void tell_open_sizes(Diagnostic& d, const CompileRequest& r) {
+  const bool too_large = d.code == "TC0501" && d.notes.empty();
+  if (!too_large && d.code != "TC0303") return;
+  std::string names;
+  for (const auto& [name, range] : r.import.dims) {
+    if (!is_open(range.most)) continue;
+    const std::string shown = printable(name);
+    names += (names.empty() ? "\"" : ", \"") + shown + "\"";
+    d.notes.push_back(std::string(too_large ? "give it an upper bound: " : "with an upper bound more is possible: ") +
+                      bounded_option(shown, range.least) + " (for example)");
+  }
+  if (names.empty() || !too_large) return;
+  d.code = "TC3106", d.exit = ExitCode::Unsupported;
+  d.message = "a size without an upper bound (" + names +
+              ") needs one here: a tensor grows with two such sizes, or by more than 90 MiB with one";
+}
+
+// The names of all values of a graph and of its bodies.
+std::set<std::string> names_of_values(const Graph& g) {
+  std::set<std::string> names;
+  for (std::vector<const Graph*> work = {&g}; !work.empty();) {
+    const Graph& next = *work.back();
+    work.pop_back();
+    for (const auto& v : next.values()) names.insert(v->name.raw());
+    for (const auto& n : next.nodes())
+      for (const auto& r : n->regions) work.push_back(r.get());
+  }
+  return names;
+}
+
+// Passes call what they make by what it is made of ("x_unpacked"): the model's name for that; nothing if it has none.
+void name_as_in_model(std::string& value, const std::set<std::string>& names) {
+  while (!value.empty() && !names.contains(value)) {
+    const size_t end = value.rfind('_');
+    value.resize(end == value.npos ? 0 : end);
+  }
 }
 
 }  // namespace
@@ -113,6 +141,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
   const std::vector<std::unique_ptr<const Backend>> others = other_backends(r.target);
   Log log(r);
+  std::set<std::string> names;  // of the model's values
   PassContext cx{.target = backend->traits(),
                  .options = r.options,
                  .diagnostics = &found,
@@ -131,12 +160,18 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
     r.listener.tell("import");
     c.graph = r.graph ? r.graph->clone() : import_model(r.model, r.import, problems);
     if (r.int8_activations) allow_byte_products(c.graph);
+    names = names_of_values(c.graph);
     if (!problems.has_errors()) run(r, cx, c, log);
   } catch (const Error& e) {
-    found.add(with_way_out(e.diagnostic(), r));
+    found.add(e.diagnostic());
   }
   r.listener.tell("");
-  for (const Diagnostic& d : found.list()) add(d);
+  for (Diagnostic d : found.list()) {
+    tell_open_sizes(d, r);
+    name_as_in_model(d.loc.value, names);
+    name_as_in_model(d.loc.output, names);
+    add(std::move(d));
+  }
   return c;
 }
 

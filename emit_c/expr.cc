@@ -306,8 +306,9 @@ std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
   const OpInfo& row = info(k.op);
   const bool arithmetic = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Div || k.op == Op::Neg;
   if (arithmetic) {
-    const bool both_scalar = row.arity == 2 && as<Broadcast>(k.args[0]) && as<Broadcast>(k.args[1]);
-    return both_scalar ? "tc_set(" + infix(k, 0, Context::Value) + ")" : infix(k, parent, Context::Value);
+    const auto is_scalar = [](const Expr& e) { return as<Broadcast>(e) != nullptr; };
+    return std::all_of(k.args.begin(), k.args.end(), is_scalar) ? "tc_set(" + infix(k, 0, Context::Value) + ")"
+                                                                : infix(k, parent, Context::Value);
   }
   std::string f(row.c_vector);
   if (row.compares && f.empty() && k.args[0]->dtype == DType::Bool) {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "ir/ops/op.h"
 
 namespace tc::importer {
@@ -45,17 +47,29 @@ std::string Context::file_name() const {
 void Context::add(Diagnostic d) {
   d.loc.file = file_name();
   // Two steps may find the same problem (the body of a function that is called twice, say): it is told once.
-  if (!seen_.insert({d.code + d.message, d.loc.node}).second) return;
+  if (!seen_.insert({d.code + d.message, d.loc.node.empty() ? d.loc.output : d.loc.node}).second) return;
   if (!d.warning && ++errors > kMaxProblems) return;
   problems_.add(std::move(d));
 }
+
+namespace {
+
+Loc location_of(const onnx::NodeProto& n) {
+  Loc l;
+  l.node = n.name();
+  l.op = n.op_type();
+  const auto made = std::find_if(n.output().begin(), n.output().end(), [](const auto& name) { return !name.empty(); });
+  if (l.node.empty() && made != n.output().end()) l.output = *made;
+  return l;
+}
+
+}  // namespace
 
 void Context::error(std::string code, ExitCode exit, const onnx::NodeProto* node, std::string message,
                     std::vector<std::string> notes, int input) {
   Diagnostic d{std::move(code), exit, {}, std::move(message), std::move(notes), false};
   if (node) {
-    d.loc.node = node->name();
-    d.loc.op = node->op_type();
+    d.loc = location_of(*node);
     d.loc.input = input;
     if (input >= 0 && input < node->input_size()) d.loc.value = node->input(input);
   }
@@ -64,10 +78,7 @@ void Context::error(std::string code, ExitCode exit, const onnx::NodeProto* node
 
 void Context::warn(std::string code, const onnx::NodeProto* node, std::string message, std::vector<std::string> notes) {
   Diagnostic d{std::move(code), ExitCode::Ok, {}, std::move(message), std::move(notes), true};
-  if (node) {
-    d.loc.node = node->name();
-    d.loc.op = node->op_type();
-  }
+  if (node) d.loc = location_of(*node);
   add(std::move(d));
 }
 

@@ -259,7 +259,7 @@ void report_unsupported(Context& c, const onnx::ModelProto& m) {
       notes.push_back("export the model so that this operator is a model-local function, or without it");
     else
       notes.push_back("export the model without this operator, or replace it by simpler ones");
-    const std::string makes = n.output_size() > 0 ? "; it makes " + quoted(n.output(0)) : "";
+    const std::string makes = !n.name().empty() && n.output_size() > 0 ? "; it makes " + quoted(n.output(0)) : "";
     c.error("TC0170", ExitCode::Unsupported, &n,
             "operator " + printable(n.op_type(), 80) + " (" + which + ") is not supported" + std::string(nature_of(n)) +
                 makes,

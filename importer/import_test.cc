@@ -304,7 +304,7 @@ net (float[2,2] x) => (float d, float[2,2] y) {
       << m.problems;
   EXPECT_NE(m.problems.find("node \"n2\" (Magic): operator Magic (domain \"com.acme\" version 3)"), std::string::npos);
   EXPECT_NE(m.problems.find("node \"n3\" (Fancy)"), std::string::npos);
-  EXPECT_NE(m.problems.find("it makes \"y\""), std::string::npos);
+  EXPECT_NE(m.problems.find("node of type Magic that makes \"y\""), std::string::npos);
   EXPECT_EQ(m.graph.num_nodes(), 0u);
 }
 

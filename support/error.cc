@@ -12,8 +12,10 @@ std::string Diagnostic::render() const {
   if (!loc.node.empty()) where += " node \"" + printable(loc.node) + "\"";
   if (!loc.op.empty())
     where += (where.empty() ? " node of type " : " (") + printable(loc.op) + (where.empty() ? "" : ")");
+  if (loc.node.empty() && !loc.output.empty()) where += " that makes \"" + printable(loc.output) + "\"";
   if (loc.input >= 0) where += ", input " + std::to_string(loc.input);
-  if (!loc.value.empty()) where += " \"" + printable(loc.value) + "\"";
+  if (!loc.value.empty())
+    where += std::string(where.empty() || loc.input >= 0 ? "" : ",") + " \"" + printable(loc.value) + "\"";
   if (!where.empty()) s += where + ":";
   s += " " + message;
   for (const std::string& n : notes) s += "\n  note: " + n;

@@ -26,10 +26,11 @@ enum class ExitCode : int {
 /// Where a problem sits. Texts are raw model text; render() escapes them.
 struct Loc {
   std::string file;
-  std::string node;   // the node's name in the model, may be empty
-  std::string op;     // "Conv"
-  std::string value;  // tensor name, may be empty
-  int input = -1;     // index of the input that is wrong, -1: none
+  std::string node;         // the node's name in the model, may be empty
+  std::string op;           // "Conv"
+  std::string value;        // tensor name, may be empty
+  int input = -1;           // index of the input that is wrong, -1: none
+  std::string output = {};  // of a node without a name, the first result; may be empty
 };
 
 struct Diagnostic {

@@ -129,4 +129,7 @@ def cases():
     for name, pads in (("front", (-1, -2, 2, 4)), ("back", (2, 5, -1, -3)), ("both", (-1, -2, -1, -2)), ("far", (-2, 13, 9, -5))):
         yield Case(f"pad_wrap_negative_{name}", 'y = Pad <mode = "wrap"> (x, p)', {"x": (4, 9)}, {"p": ints(*pads)})
         yield Case(f"pad_wrap_negative_{name}_late", 'y = Pad <mode = "wrap"> (x, p)', {"x": (4, 9), "p": ints(*pads)})
+    for name, pads in (("rows", (2, 0, 1, 0)), ("last_rows", (0, 0, 4, 0)), ("columns", (0, 3, 0, 2)), ("both", (1, 2, 3, 4))):
+        for op in ("Neg", "Abs", "Sqrt", "Floor"):
+            yield Case(f"pad_{name}_then_{op.lower()}", f"t = Pad (x, p, v)\n y = {op} (t)", {"x": np.abs(np.random.default_rng(2).standard_normal((4, 16))).astype(np.float32)}, {"p": ints(*pads), "v": np.float32(0.75)})
     yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})

@@ -99,5 +99,18 @@ def newer_trees(b):
                   nodes_falsenodeids=[1, 2, 3], nodes_falseleafs=[1, 1, 1], leaf_targetids=[0, 1, 0, 1], leaf_weights=tensor([1.5, 2.5, -3, 0.25], np.float32)))
 
 
+def last_rows(b):
+    """The last words of a text: up to INT32_MAX is to the end."""
+    b.output(b.op("Slice", b.input("x", ["n", 3]), b.ints(-2), b.ints(2**31 - 1), b.ints(0)))
+
+
+def thirds(b):
+    b.output(b.op("Slice", b.input("x", ["n", 3]), b.ints(0), b.ints(2**63 - 1), b.ints(0), b.ints(3)))
+
+
+def every_second(b):
+    b.output(b.op("Slice", b.input("x", ["n"]), b.ints(3), b.ints(2**63 - 1), b.ints(0), b.ints(2)))
+
+
 def summed(b):
     b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))

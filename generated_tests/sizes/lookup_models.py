@@ -164,6 +164,16 @@ def decided(b):
     b.output(b.op("Slice", x, b.ints(0), sizes, b.ints(0)))
 
 
+def listed(b):
+    """Parts of lists of numbers, from places that formulas say, backwards, beside tensors that go another way."""
+    x, v = b.input("x", ["n", 2]), b.input("v", [4], TensorProto.INT64)
+    turned = b.op("Mod", size(b, x, 0), b.ints(4))
+    for factor, step in ((4, -2), (4, -1), (1, -2)):
+        start = b.op("Mul", turned, b.ints(factor))
+        b.output(b.op("Cast", b.op("ReduceSum", b.op("Slice", v, start, b.ints(3), b.ints(0), b.ints(step)), keepdims=1), to=TensorProto.FLOAT))
+    b.output(b.op("Transpose", x, perm=[1, 0]))
+
+
 def undecided(b):
     """Conditions that the run decides; both branches give as many elements."""
     x, z, flag = b.input("x", ["batch", "n", 4]), b.input("z", ["batch", "n", 4]), b.input("flag", [], TensorProto.INT64)
@@ -189,6 +199,7 @@ def undecided(b):
 
 
 ALL = [
+    (listed, {"n": (1, 8)}), (listed, {"n": (0, 3)}),
     (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),

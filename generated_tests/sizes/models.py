@@ -4,7 +4,7 @@ import cached_models
 import inner_models
 import lookup_models
 import open_models
-from endless_models import last_input, masked, newer_trees, overhang, pointwise, rows, summed, trees
+from endless_models import every_second, last_input, last_rows, masked, newer_trees, overhang, pointwise, rows, summed, thirds, trees
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -435,7 +435,7 @@ ENDLESS = [
     (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}), (lookup_models.best, {"n": (1, None)}), (lookup_models.best, {"n": (0, 40)}),
 ]
 NEEDS_BOUND = [
-    (summed, {"n": (1, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}),
+    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}),
 ]
 
 

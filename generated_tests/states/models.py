@@ -221,6 +221,16 @@ def both(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
+def renamed(b):
+    """Exporters give a cache another name on its way out, and read it under both."""
+    x, past = b.input("x", [1, "seq", 8]), b.input("rows", [1, "past", 8])
+    new = b.op("Concat", past, x, axis=1)
+    handed = b.op("Identity", b.op("Identity", new))
+    b.output(b.op("ReduceSum", new, b.ints(1), keepdims=0))
+    b.output(b.op("ReduceMax", handed, b.ints(1), keepdims=0))
+    return dict([keep(b, past, handed)])
+
+
 def wide(b):
     """Rows of more elements than a GPU copies at once."""
     x, past = b.input("x", [1, "seq", 10000]), b.input("past_rows", [1, "past", 10000])
@@ -239,7 +249,7 @@ def several(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, one_by_one, marked, both, embedded, wide, several]
+MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, one_by_one, marked, both, renamed, embedded, wide, several]
 
 
 NEWER = {standard: 23, embedded: 23, scattered: 24}  # operator sets

@@ -1,14 +1,23 @@
 #include "ir/graph/origin.h"
 
+#include <algorithm>
+
 #include "ir/open_size.h"
 
 namespace tc {
 
+Loc location_of(const Node& n) {
+  Loc l;
+  l.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  l.op = n.op;
+  const auto made = std::find_if(n.outputs.begin(), n.outputs.end(), [](const Value* v) { return v != nullptr; });
+  if (l.node.empty() && made != n.outputs.end()) l.output = (*made)->name.raw();
+  return l;
+}
+
 Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what, std::vector<std::string> notes,
                       int input) {
-  Diagnostic d{std::move(code), exit, {}, with_open_sizes(what), std::move(notes), false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
+  Diagnostic d{std::move(code), exit, location_of(n), with_open_sizes(what), std::move(notes), false};
   d.loc.input = input;
   if (input >= 0 && size_t(input) < n.inputs.size() && n.inputs[size_t(input)])
     d.loc.value = n.inputs[size_t(input)]->name.raw();

@@ -7,6 +7,9 @@ namespace tc {
 
 using NodeIterator = std::list<std::unique_ptr<Node>>::const_iterator;
 
+/// Where `n` stands in the model, by its name or else by what it makes.
+Loc location_of(const Node& n);
+
 /// A problem of `n`, by the name that the model has for it; with `input` >= 0, of that operand.
 Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what,
                       std::vector<std::string> notes = {}, int input = -1);

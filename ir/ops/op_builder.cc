@@ -94,8 +94,10 @@ std::vector<int64_t> OpBuilder::const_ints(int i) const {
 
 Dims OpBuilder::declared_dims(int k, int input) const {
   if (declares(k)) return static_dims(node_.outputs[size_t(k)]->type.shape);
-  unsupported("this input must be known when the model is compiled, or the model must declare the result's shape",
-              input);
+  unsupported(
+      "this input must be known when the model is compiled, or the model must declare the result's shape; where it "
+      "follows from a size that --dim gives as a range, give that size as a number",
+      input);
 }
 
 template <class T>

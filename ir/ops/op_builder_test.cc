@@ -48,7 +48,8 @@ TEST(OpBuilder, ErrorsNameTheNodeAndTheOperand) {
     b.axis(3, 3);
     FAIL() << "axis 3 of rank 3 was accepted";
   } catch (const Error& e) {
-    EXPECT_EQ(e.diagnostic().render(), "error[TC0201]: node of type Test: axis is 3 but must lie in -3..2");
+    EXPECT_EQ(e.diagnostic().render(),
+              "error[TC0201]: node of type Test that makes \"out\": axis is 3 but must lie in -3..2");
   }
   try {
     b.const_ints(2);

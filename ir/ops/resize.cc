@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/open_size.h"
 #include "ir/ops/counted_sizes.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/spatial.h"
@@ -82,6 +83,13 @@ void size_by_scales(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vec
     a.scale = known[k];
     if (a.scale == 1) {  // exact, of sizes that no float has, too
       a.out = a.in;
+      continue;
+    }
+    if (is_open(a.in)) {
+      if (!(a.scale >= 1) || a.scale != std::floor(a.scale) || a.scale > 1e6)
+        op.unsupported("along a size without an upper bound a scale must be a whole number: give the size a bound",
+                       input);
+      a.out = checked_mul(a.in, int64_t(a.scale));
       continue;
     }
     if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)

@@ -261,7 +261,8 @@ void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& 
     const bool agree =
         n.is("If") && branches.size() == 2 && branches[0] && branches[1] &&
         std::equal(branches[0]->begin(), branches[0]->end(), branches[1]->begin(), branches[1]->end(), same);
-    if (!agree) refuse(n, counted, "the size of a result of a loop or a condition is known only at run time");
+    const bool alike = !n.is("If") || n.regions[0]->outputs()[k]->type == n.regions[1]->outputs().at(k)->type;
+    if (!agree || !alike) refuse(n, counted, "the size of a result of a loop or a condition is known only at run time");
     for (const BoundedSize& s : *branches[0])
       if (n.outputs.at(k)) note(n.outputs[k], s);
   }

@@ -264,5 +264,25 @@ TEST(BoundedSizes, BodiesReadCountedCaptures) {
   }
 }
 
+TEST(BoundedSizes, BranchesOfTwoShapesAreRefused) {
+  Graph g = counted([&](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* condition =
+        node("c", "ReduceMax", {node("big", "Greater", {x, t.scalar("six", 6)})}, {{"keepdims", int64_t(0)}});
+    Node* n = t.g.append("If", {condition, rows}, {ModelText("y")});
+    n->captures = 1;
+    for (const bool wide : {false, true}) {
+      auto body = std::make_unique<Graph>();
+      Value* r = body->add_input(ModelText("r"), {});
+      Value* twice = body->append("Concat", {r, r}, {ModelText("w")}, {{"axis", int64_t(0)}})->outputs[0];
+      body->set_outputs({wide ? twice : body->append("Neg", {r}, {ModelText("m")})->outputs[0]});
+      n->regions.push_back(std::move(body));
+    }
+    return n->outputs[0];
+  });
+  const Diagnostics problems = run(g);
+  ASSERT_TRUE(problems.has_errors());
+  EXPECT_EQ(problems.list()[0].code, "TC0303");
+}
+
 }  // namespace
 }  // namespace tc

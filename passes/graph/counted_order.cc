@@ -4,8 +4,14 @@
 
 namespace tc {
 
+namespace {
+
+constexpr int64_t kMostListed = 1 << 20;
+
+}  // namespace
+
 Value* numbers_in_steps(Graph& g, Node* n, int64_t count, int64_t step, const ModelText& name) {
-  if (is_open(count)) {
+  if (count > kMostListed) {
     const auto number = [&](const char* suffix, int64_t v) {
       return g.add_constant(derived(name, suffix), make_constant(DType::I64, {}, &v));
     };

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 #include "passes/graph/counted_order.h"
@@ -144,6 +145,9 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
 // Where an end of a Slice lies, from the front and within the axis; nothing where the run decides from which end it counts.
 std::optional<SizeForm> BoundedSizes::within(SizeForm at, const SizeForm& length, bool backwards) {
   const int64_t most = counts_.bound(length);
+  // As large a number as exporters write means the end, also of what has no upper bound.
+  if (at.fixed() && is_open(most) && std::abs(std::max(at.addend, -INT64_MAX)) >= INT32_MAX)
+    at.addend = at.addend < 0 ? -most - 1 : most + 1;
   if (at.fixed()) at.addend = std::clamp<int64_t>(at.addend, -most - 1, most + 1);
   const int64_t more = backwards ? 1 : 0;  // the place behind it: before the first element there is none
   const SizeForm zero = fixed_size(0);

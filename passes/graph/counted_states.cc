@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 #include "passes/graph/bounded_sizes.h"
 
 namespace tc {
@@ -25,7 +26,7 @@ namespace {
 
 const StatePair* BoundedSizes::state_of(const Graph& g, const Value* result) const {
   for (const StatePair& s : chosen_.states)
-    if (s.output < g.outputs().size() && g.outputs()[s.output] == result) return &s;
+    if (s.output < g.outputs().size() && behind_identities(g.outputs()[s.output]) == result) return &s;
   return nullptr;
 }
 

@@ -93,6 +93,7 @@ class Sweep {
         it = inline_iteration(g, n);
         continue;
       }
+      const Loc here = location_of(*n);
       try {
         if (outermost && lists_.carries_lists(*n))
           it = lists_.unroll(g, n);
@@ -100,7 +101,9 @@ class Sweep {
           node(g, n, sizes, outermost);
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
-        cx_.diagnostics->add(e.diagnostic());
+        Diagnostic d = e.diagnostic();
+        if (d.loc.op.empty()) d.loc = here;
+        cx_.diagnostics->add(std::move(d));
       }
       sizes.follow_copies(g, it);
     }
@@ -137,6 +140,7 @@ class Sweep {
     n = sizes.count_results(g, n);
     infer_types(g, *n);
     sizes.follow(g, n);
+    sizes.hold_counts(g);  // what was made for this node may be all that it has been read by
     if (sizes.fold_sizes(g, n)) return;
     // Exporters expand masks to the size that they have; what is counted is then the same mask.
     if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type && sizes.sized_alike(n->outputs[0], n->inputs[0]))

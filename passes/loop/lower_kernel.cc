@@ -10,6 +10,7 @@
 #include "passes/loop/assign_names.h"
 #include "passes/loop/common_subexpr.h"
 #include "passes/loop/dead_stores.h"
+#include "passes/loop/end_sums.h"
 #include "passes/loop/flatten_buffers.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
@@ -169,6 +170,7 @@ constexpr LoopPass kSimplify{"simplify", rewrite_body<simplified>, "simplifies i
 constexpr LoopPass kDeadStores{"dead_stores", rewrite_body<dead_stores>, "removes local sums that nobody reads"};
 constexpr LoopPass kPartitionLoops{"partition_loops", rewrite_body<partitioned>,
                                    "cuts loops where their conditions are decided"};
+constexpr LoopPass kEndSums{"end_sums", rewrite_body<end_sums>, "ends sums behind the last element that is there"};
 constexpr LoopPass kNarrowTypes{"lower_narrow_types", rewrite_body<lower_narrow_types>,
                                 "computes narrow types as f32 or i32"};
 constexpr LoopPass kCommonSubexpr{"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"};
@@ -193,6 +195,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       kPartitionLoops,
+      kEndSums,
       kDeadStores,
       {"sums_in_registers", rewrite_body<sums_in_registers>, "keeps short rows of sums in registers"},
       kNarrowTypes,
@@ -231,6 +234,7 @@ const std::vector<LoopPass>& device_loop_passes() {
   static const std::vector<LoopPass> list = {
       {"enter_host_loops", enter_host_loops, "shows the host's loops around a launch to the passes"},
       kPartitionLoops,
+      kEndSums,
       kNarrowTypes,
       kCommonSubexpr,
       kHoistInvariants,

@@ -26,19 +26,46 @@ int64_t byte_size(const Value& v) {
 namespace {
 
 IoTensor io_tensor(const Value& v, bool text) {
-  if (!v.type.is_static_tensor() || (v.type.dtype == DType::String && !text))
-    throw Error({"TC3102",
-                 ExitCode::Unsupported,
-                 {"", "", "", v.name.raw(), -1},
-                 "a model input or output of type " + to_text(v.type) + " is not supported",
-                 {std::string("only tensors") + (text ? "" : " of numbers") +
-                  " with static sizes can be passed; bind sizes with --dim"},
-                 false});
+  const bool strings = v.type.is_static_tensor() && v.type.dtype == DType::String;
+  if (!v.type.is_static_tensor() || (strings && !text))
+    throw Error(
+        {"TC3102",
+         ExitCode::Unsupported,
+         {"", "", "", v.name.raw(), -1},
+         "a model input or output of type " + to_text(v.type) + " is not supported",
+         {strings ? "strings are those of --target c; let a model of numbers begin behind what reads them"
+                  : "only tensors with static sizes can be passed: bind sizes of inputs with --dim, and let the model "
+                    "declare those that a run decides"},
+         false});
   IoTensor t;
   t.name = v.name;
   t.dtype = v.type.dtype;
   t.dims = static_dims(v.type.shape);
   return t;
+}
+
+/// Memory is so many times a size without an upper bound and a rest, the places of elements are whole numbers of it: a third is
+/// neither. Throws Error TC3106.
+void refuse_parts_of_open_sizes(const Graph& g) {
+  const auto& chosen = g.sizes().chosen;
+  const auto open = std::find_if(chosen.begin(), chosen.end(), [](const SizeInput& s) { return is_open(s.most); });
+  if (open == chosen.end()) return;
+  const ModelText& name = g.inputs().at(open->input)->name;
+  for (const auto& v : g.values()) {
+    if (!v->type.is_static_tensor()) continue;
+    for (const int64_t d : static_dims(v->type.shape)) {
+      // Halves are whole numbers of bytes in all tensors but those of single bytes, which have room for more.
+      const int64_t rest = d > INT64_MAX / 2 ? 0 : open_number(2 * d).rest;
+      if (rest > -kMostRoom && rest < kMostRoom) continue;
+      throw Error({"TC3106",
+                   ExitCode::Unsupported,
+                   {"", "", "", v->name.raw(), -1},
+                   "size \"" + printable(name.raw()) +
+                       "\" has no upper bound, and needs one here: a part of it is the size of a tensor",
+                   {"give it one: " + bounded_option(printable(name.raw()), open->least) + " (for example)"},
+                   false});
+    }
+  }
 }
 
 }  // namespace
@@ -52,6 +79,7 @@ ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loo
 }
 
 Program ProgramBuilder::take(Graph& g) {
+  refuse_parts_of_open_sizes(g);
   p_.title = g.name();
   p_.macs = multiply_accumulates(g);
   nodes_ = g.num_nodes();

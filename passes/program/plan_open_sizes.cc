@@ -40,8 +40,8 @@ class OpenPlan {
       if (is_open(int64_t(w.data->num_bytes))) refuse({}, "a constant would have as many elements");
     for (const IoTensor& t : p_.outputs)
       for (const IoSize& z : t.sizes)
-        if (!z.of_inputs() && is_open(t.dims[size_t(z.axis)]))
-          refuse({}, "the size of output \"" + printable(t.name.raw()) + "\" depends on data");
+        if (!z.of_inputs() && t.dims[size_t(z.axis)] > kMostRoom)
+          refuse({}, "the size of output \"" + printable(t.name.raw()) + "\" is computed from it");
     for (const IoTensor& t : p_.inputs)
       if (t.is_kept() && (is_open(t.most) || is_open(p_.slots[size_t(t.state)].bytes)))
         refuse({}, "state \"" + printable(t.name.raw()) + "\" grows with it");

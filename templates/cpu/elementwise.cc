@@ -28,6 +28,43 @@ bool vectorizable(const Canonical& c) {
   return stairs ? stored(stairs->before) && stored(stairs->behind) : stored(c.epilogue);
 }
 
+// Does it combine truths in memory by logic alone? Compilers make vectors of bytes of loops of such steps, as many lanes as a register
+// has bytes; masks of our own vectors have a lane for every float.
+bool is_logic(const Expr& e) {
+  if (e->dtype != DType::Bool) return false;
+  const Apply* a = as<Apply>(e);
+  const bool of_truths =
+      a && (a->op == Op::And || a->op == Op::Or || a->op == Op::Not || a->op == Op::Eq || a->op == Op::Ne);
+  return as<Load>(e) || (of_truths && std::all_of(a->args.begin(), a->args.end(), is_logic));
+}
+
+// The steps of a value for which is_logic(): what is asked for whatever another truth is needs no branch.
+class LogicInSteps {
+ public:
+  Stmt store(const Buffer& out, const Expr& at, const Expr& value) {
+    name_of(value);
+    Stmt s = tc::store(out, {at}, steps_.back().second);
+    for (size_t i = steps_.size() - 1; i-- > 0;) s = let(steps_[i].first, steps_[i].second, s);
+    return s;
+  }
+
+ private:
+  Expr name_of(const Expr& e) {
+    if (const Load* l = as<Load>(e)) return named(e, l->buffer->name + "_v");
+    Exprs args;
+    for (const Expr& x : as<Apply>(e)->args) args.push_back(name_of(x));
+    return named(apply(as<Apply>(e)->op, args), "test");
+  }
+  Expr named(const Expr& e, const std::string& name) {
+    for (const auto& [v, known] : steps_)
+      if (structurally_equal(known, e)) return v;
+    steps_.push_back({make_var(name, DType::Bool), e});
+    return steps_.back().first;
+  }
+
+  std::vector<std::pair<Var, Expr>> steps_;
+};
+
 // A chunk that divides n, where there is one not much smaller.
 int64_t chunk_of(int64_t n) {
   for (int64_t size = kChunk; size >= kChunk / 4; size -= kMaxLanes)
@@ -93,7 +130,8 @@ void straight(Schedule& s, const Canonical& c, bool vector) {
 Stmt plain_loops(const Canonical& c) {
   std::vector<std::pair<Var, Expr>> point;
   for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
-  Stmt nest = store(c.out, {index_at(c.out_index, point)}, scalar_form(c.epilogue, point));
+  const Expr at = index_at(c.out_index, point), value = scalar_form(c.epilogue, point);
+  Stmt nest = is_logic(c.epilogue) ? LogicInSteps().store(c.out, at, value) : store(c.out, {at}, value);
   for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
   return nest;
 }
@@ -121,7 +159,7 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   if (!a.canonical || bool(a.canonical->value)) return {};
   Canonical c = *a.canonical;
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
-  const bool vector = vectorizable(c);
+  const bool vector = (as<Load>(c.epilogue) || !is_logic(c.epilogue)) && vectorizable(c);
   const Var read = vector ? nullptr : crossing_axis(c);
   Schedule loops(plain_loops(c), a.options);
   a.plan.steps(

@@ -134,6 +134,32 @@ TEST(ScheduleCpu, MasksFromMemory) {
   }
 }
 
+// Of logic alone, each truth is asked for whatever the others are, so that compilers make vectors of bytes.
+TEST(ScheduleCpu, LogicOfTruthsInMemory) {
+  for (const int64_t n : {1, 7, 100, 20000}) {
+    const Buffer x = make_buffer("x", DType::Bool, {n}), y = make_buffer("y", DType::Bool, {n});
+    Stage s;
+    s.axes = {{make_var("i"), Dim(n)}};
+    const Exprs i = {Expr(s.axes[0].var)};
+    const Expr both = apply(Op::And, {load(x, i), load(y, i)});
+    s.values = {apply(Op::Or, {apply(Op::Not, {both}), apply(Op::Ne, {both, load(y, i)})})};
+    s.outputs = {make_buffer("or", DType::Bool, {n})};
+    std::vector<Constant> given;
+    for (const int64_t period : {3, 5}) {
+      MutableTensor truths = new_tensor(DType::Bool, {n});
+      for (int64_t k = 0; k < n; k++) truths.as<uint8_t>()[k] = k % period < 2;
+      given.push_back(std::make_shared<const TensorData>(std::move(truths.data)));
+    }
+    const TestFunction f{{{x, y}, {s}, s.outputs}, {false, false}};
+    expect_equal(f, "elementwise", "generic", given);
+    const Scheduled kernel = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));
+    const std::string text = to_text(kernel.body);
+    EXPECT_NE(text.find("let x_v = x["), std::string::npos) << text;
+    EXPECT_EQ(text.find("let test ="), text.rfind("let test =")) << text;  // both stand for one
+    EXPECT_EQ(kernel.description.find("vectors"), std::string::npos) << kernel.description;
+  }
+}
+
 // Winograd divides weights by 6 and 24: other roundings, so multiples of 24 and 4 keep the transforms exact.
 TEST(ScheduleCpu, Winograd) {
   const ConvShape shapes[] = {{.h = 14, .w = 14, .c = 32, .oc = 48, .residual = true},  // tiles fit
