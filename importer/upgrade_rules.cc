@@ -55,11 +55,14 @@ void pad_11(Upgrade& u) {
   if (value && value->f() != 0) u.set_input(2, u.scalar("value", value->f(), u.element_type(0)));
 }
 
+/// A bound that is not given is the largest float, which infinities are cut to; to halves it is infinity itself.
 void clip_11(Upgrade& u) {
   const auto low = u.take("min"), high = u.take("max");
   constexpr float kMax = std::numeric_limits<float>::max();
-  if (low && low->f() > -kMax) u.set_input(1, u.scalar("min", low->f(), u.element_type(0)));
-  if (high && high->f() < kMax) u.set_input(2, u.scalar("max", high->f(), u.element_type(0)));
+  const float least = low ? low->f() : -kMax, most = high ? high->f() : kMax;
+  const bool wide = u.element_type(0) == onnx::TensorProto::FLOAT || u.element_type(0) == onnx::TensorProto::DOUBLE;
+  if (wide || least > -kMax) u.set_input(1, u.scalar("min", least, u.element_type(0)));
+  if (wide || most < kMax) u.set_input(2, u.scalar("max", most, u.element_type(0)));
 }
 
 void top_k_10(Upgrade& u) { u.set_input(1, u.ints("k", {u.take_int("k", 1)})); }

@@ -157,8 +157,11 @@ def clip(o):
         return [x if high is None else np.minimum(x, x.dtype.type(high))]
 
     if o.has("min"):
+        largest = float(np.finfo(np.float32).max)
         for limits in ({"min": -1.25, "max": 0.5}, {"max": 0.5}, {"min": -0.25}, {}):
-            yield o(o.x(3, 5, 7), **limits, expect=lambda x, kept=limits: calculate(x, **kept))
+            x = o.x(3, 5, 7)
+            x.flat[:2] = np.inf, -np.inf  # are cut to the largest floats where no bound is given
+            yield o(x, **limits, expect=lambda x, kept={"min": -largest, "max": largest, **limits}: calculate(x, **kept))
     else:
         low, high = const(1, o.dtype), const(2, o.dtype)
         for operands in ((low, high), (None, high), (low,), ()):
