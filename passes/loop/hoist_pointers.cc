@@ -6,6 +6,9 @@
 //   alias weight_k = &weight[k * 32]
 //   unroll i: unroll v: acc[i, v] += x_k[i * 64] * weight_k[v * VL : VL]
 //
+// Where an index has a number from memory in it, x[c * 784 + i * 28 + at[w]], the pointer goes as far as is known to lie inside of the buffer:
+// x_c[i * 28 + at[w]].
+//
 // Compilers keep a tile in registers when all its addresses are one base plus a constant, and spill it otherwise; a
 // reader sees what moves with which loop. Needs: flattened buffers. Leaves: accesses outside of tiles as they are.
 #include "passes/loop/hoist_pointers.h"
@@ -14,6 +17,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -23,12 +27,18 @@ struct Split {
   Expr outer, inner;  // index = outer + inner; inner depends on the tile's own loops only
 };
 
+/// Where a tile stands.
+struct Around {
+  std::string name = "tile";  // of the innermost loop that is not unrolled
+  Ranges loops;               // of the variables of all of them
+};
+
 class Tile {
  public:
-  Tile(const Stmt& s, std::string suffix) : suffix_(std::move(suffix)) {
+  Tile(const Stmt& s, const Around& around) : around_(around) {
     walk(s, [&](const Stmt& x) {
       if (const For* f = as<For>(x)) inner_.insert(f->var.get());
-      if (const Let* l = as<Let>(x)) bound_.insert(l->var.get());
+      if (const Let* l = as<Let>(x)) (is_data(l->value) ? data_ : bound_).insert(l->var.get());
       if (const Alloc* a = as<Alloc>(x)) local_.insert(a->buffer.get());
       if (const Alias* a = as<Alias>(x)) local_.insert(a->view.get());
       return true;
@@ -95,12 +105,18 @@ class Tile {
     return found;
   }
 
+  /// A number from memory, or made of one.
+  bool is_data(const Expr& e) const { return depends(e, data_) || has_load(e); }
+
   std::optional<Split> split(const Expr& e) const {
-    if (!depends(e, inner_)) return Split{e, 0};
+    const bool data = is_data(e);
+    if (!data && !depends(e, inner_)) return Split{e, 0};
     const Apply* k = as<Apply>(e);
     if (as<VarRef>(e)) return Split{0, e};
+    const bool sum = k && (k->op == Op::Add || k->op == Op::Sub);
+    if (data && !sum) return Split{0, e};
     if (!k) return std::nullopt;
-    if (k->op == Op::Add || k->op == Op::Sub) {
+    if (sum) {
       const auto a = split(k->args[0]), b = split(k->args[1]);
       if (!a || !b) return std::nullopt;
       return k->op == Op::Add ? Split{a->outer + b->outer, a->inner + b->inner}
@@ -122,25 +138,33 @@ class Tile {
     if (array || local_.count(b.get()) != 0 || index.size() != 1) return std::nullopt;
     const Ramp* r = as<Ramp>(index[0]);
     const Expr scalar = r ? r->base : index[0];
-    if (!depends(scalar, inner_) || depends(scalar, bound_) || has_load(scalar)) return std::nullopt;
+    if (!depends(scalar, inner_) || depends(scalar, bound_)) return std::nullopt;
     const auto parts = split(scalar);
     if (!parts || as_const_int(parts->outer)) return std::nullopt;
+    // Beside a number from memory, the rest of the index says nothing of where it leads.
+    if (is_data(scalar) && !lies_inside(parts->outer, *b)) return std::nullopt;
     const Buffer view = alias_for(b, parts->outer);
     return std::pair(view, r ? ramp(parts->inner) : parts->inner);
+  }
+
+  bool lies_inside(const Expr& offset, const BufferDef& b) const {
+    if (b.shape.size() != 1 || !b.shape[0].is_const()) return false;
+    const auto r = range_of(offset, around_.loops);
+    return r && r->min >= 0 && r->max < b.shape[0].value;
   }
 
   Buffer alias_for(const Buffer& b, const Expr& offset) {
     for (const Hoisted& h : aliases_)
       if (h.base == b && structurally_equal(h.offset, offset)) return h.view;
     auto d = std::make_shared<BufferDef>(*b);
-    d->name = b->name + "_" + suffix_;
+    d->name = b->name + "_" + around_.name;
     aliases_.push_back({d, b, offset});
     local_.insert(d.get());
     return d;
   }
 
-  std::string suffix_;
-  std::set<const VarDef*> inner_, bound_;  // looked up only
+  const Around& around_;
+  std::set<const VarDef*> inner_, bound_, data_;  // looked up only
   std::set<const BufferDef*> local_;
   std::vector<Hoisted> aliases_;
 };
@@ -159,9 +183,9 @@ std::string short_name(const std::string& var) {
   return var.size() > 2 && var.ends_with("_o") ? var.substr(0, var.size() - 2) : var;
 }
 
-Stmt hoist(const Stmt& s, const std::string& around);
+Stmt hoist(const Stmt& s, const Around& around);
 
-Stmt hoist_run(Stmts run, const std::string& around) {
+Stmt hoist_run(Stmts run, const Around& around) {
   const Stmt s = seq(std::move(run));
   if (!s) return s;
   // Behind the condition: where it does not hold, what a pointer would point to need not exist.
@@ -172,7 +196,7 @@ Stmt hoist_run(Stmts run, const std::string& around) {
   return tile.has_loops() ? tile.apply(s) : s;
 }
 
-Stmt hoist_list(const Stmts& list, const std::string& around) {
+Stmt hoist_list(const Stmts& list, const Around& around) {
   Stmts out, run;
   for (const Stmt& x : list) {
     if (!has_serial_loop(x)) {
@@ -187,13 +211,19 @@ Stmt hoist_list(const Stmts& list, const std::string& around) {
   return seq(std::move(out));
 }
 
-// `around`: the innermost loop that is not unrolled.
-Stmt hoist(const Stmt& s, const std::string& around) {
+Stmt hoist_loop(const For& k, Around around) {
+  around.name = short_name(k.var->name);
+  const auto from = range_of(k.begin, around.loops), count = range_of(k.extent, around.loops);
+  if (from && count && count->max < INT64_MAX - from->max)
+    around.loops[k.var.get()] = {from->min, from->max + std::max<int64_t>(count->max, 1) - 1};
+  return loop(k.var, k.extent, hoist(k.body, around), k.kind, k.begin);
+}
+
+Stmt hoist(const Stmt& s, const Around& around) {
   if (!s) return s;
   if (!has_serial_loop(s)) return hoist_run({s}, around);
   return visit(
-      s, [&](const Store&) { return s; },
-      [&](const For& k) { return loop(k.var, k.extent, hoist(k.body, short_name(k.var->name)), k.kind, k.begin); },
+      s, [&](const Store&) { return s; }, [&](const For& k) { return hoist_loop(k, around); },
       [&](const While& k) { return while_loop(k.condition, hoist(k.body, around)); },
       [&](const If& k) { return if_then(k.condition, hoist(k.then, around), hoist(k.otherwise, around)); },
       [&](const Let& k) { return let(k.var, k.value, hoist(k.body, around)); },
@@ -206,6 +236,6 @@ Stmt hoist(const Stmt& s, const std::string& around) {
 
 }  // namespace
 
-Stmt hoist_pointers(const Stmt& s) { return hoist(s, "tile"); }
+Stmt hoist_pointers(const Stmt& s) { return hoist(s, {}); }
 
 }  // namespace tc

@@ -65,6 +65,19 @@ TEST_F(HoistPointers, SharedArraysAreReadAsTheyAre) {
   EXPECT_NE(text.find("acc[i, v] += x_k[i * 8] * copy[k * 32 + v]\n"), std::string::npos) << text;
 }
 
+// x[k * 4 + i + at], with `at` from memory: as far as that is known to lie inside of x.
+TEST_F(HoistPointers, BesideANumberFromMemoryPointersStayInside) {
+  const Buffer at = make_buffer("at", DType::I64, {Dim(8)});
+  const auto with = [&](int64_t stride) {
+    const Expr place = Expr(k) * stride + Expr(i) + load(at, {Expr(k)});
+    return to_text(hoist_pointers(kernel(tile(store(acc, {i, v}, load(x.buffer, {place}))))));
+  };
+  EXPECT_NE(with(4).find("alias x_k: f32 = &x[k * 4]\n"), std::string::npos) << with(4);
+  EXPECT_NE(with(4).find("x_k[i + at[k]]"), std::string::npos) << with(4);
+  EXPECT_EQ(with(5).find("alias x"), std::string::npos) << with(5);  // 35 of 32 elements
+  EXPECT_EQ(with(-1).find("alias x"), std::string::npos) << with(-1);
+}
+
 // x[y[i]]: no base and constant.
 TEST_F(HoistPointers, IndexesThatAreReadStay) {
   const Stmt s = kernel(

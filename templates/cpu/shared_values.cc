@@ -335,7 +335,17 @@ class Builder {
       const Stmt s = count == 1 ? body(0) : loop(i, count, body(Expr(i)), ForKind::Unroll);
       return substitute(s, {{s_.over.var.get(), count == 1 ? first : first + Expr(i)}});
     };
-    if (!c.value) return each([&](const Expr&) { return store(c.out, {c.out_index}, c.epilogue); });
+    if (!c.value) {
+      const auto stores = [&](const Expr& value) {
+        return each([&](const Expr&) { return store(c.out, {c.out_index}, value); });
+      };
+      const Exprs tests = shared_tests(c.epilogue);
+      if (tests.size() < 2) return stores(c.epilogue);
+      Expr all = tests[0];
+      for (size_t i = 1; i < tests.size(); i++) all = apply(Op::And, {all, tests[i]});
+      return if_then(all, comment("most points: nothing is tested sample by sample", stores(passed(c.epilogue, tests))),
+                     stores(c.epilogue));
+    }
     const Buffer acc = make_buffer("acc", c.value->dtype, count == 1 ? Shape() : Shape{Dim(count)}, Scope::Register);
     auto element = [&](const Expr& i) { return count == 1 ? Exprs() : Exprs{i}; };
     const Stmt start = each([&](const Expr& i) { return store(acc, element(i), c.init); });
@@ -345,6 +355,30 @@ class Builder {
       return store(c.out, {c.out_index}, with_reduced(c.epilogue, c.reduced, load(acc, element(i))));
     });
     return alloc(acc, seq({start, join, finish}));
+  }
+
+  // What all channels ask in front of what they read: elements of the arrays.
+  Exprs shared_tests(const Expr& value) const {
+    Exprs tests;
+    walk(value, [&](const Expr& e) {
+      const Select* s = as<Select>(e);
+      const Load* l = s ? as<Load>(s->condition) : nullptr;
+      const auto is_array = [&](const SharedPart& p) { return l && p.array == l->buffer; };
+      const auto is_known = [&](const Expr& t) { return structurally_equal(t, s->condition); };
+      if (std::any_of(s_.parts.begin(), s_.parts.end(), is_array) && std::none_of(tests.begin(), tests.end(), is_known))
+        tests.push_back(s->condition);
+      return true;
+    });
+    return tests;
+  }
+
+  // The value where all of them are true.
+  static Expr passed(const Expr& value, const Exprs& tests) {
+    return rewrite(value, [&](const Expr& e) -> Expr {
+      const Select* s = as<Select>(e);
+      const auto holds = [&](const Expr& t) { return structurally_equal(t, s->condition); };
+      return s && std::any_of(tests.begin(), tests.end(), holds) ? s->yes : Expr();
+    });
   }
 
   const Shared& s_;

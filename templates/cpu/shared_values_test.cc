@@ -43,6 +43,22 @@ TEST(CpuSharedValues, SeveralAxes) {
   })));
 }
 
+// Two samples of each point, of which none, one or both exist: where both do, a branch of its own asks for neither.
+TEST(CpuSharedValues, PointsOfWhichAllSamplesExist) {
+  for (const int64_t channels : {4, 7}) {
+    FunctionBuilder b;
+    const Buffer x = b.input("x", {channels, 9}), g = b.input("g", {300});
+    const auto f = b.take(b.compute("y", {channels, 300}, [&](const Exprs& i) {
+      const Expr at = position(load(g, {i[1]}), 9), next = at + 1;
+      return select(at >= 0 && at < 9, load(x, {i[0], at}), f32(0)) * f32(3) +
+             select(next >= 0 && next < 9, load(x, {i[0], next}), f32(0));
+    }));
+    expect_shared(f);
+    const std::string text = to_text(schedule_cpu(f.fn, f.constant, *find_cpu("generic")).body);
+    EXPECT_NE(text.find("most points: nothing is tested"), std::string::npos) << text;
+  }
+}
+
 TEST(CpuSharedValues, SumsOverSamples) {
   for (const int64_t channels : {4, 6}) {
     FunctionBuilder b;
