@@ -190,7 +190,9 @@ static bool is_check_alone(const Let& k) {
 void StmtPrinter::declare(const Let& k) {
   if (is_check_alone(k)) {
     const std::string check = expr_.value(k.value);
-    return out_.line(as<Apply>(k.value) ? "(void)" + check + ";" : "(void)(" + check + ");");
+    const Apply* a = as<Apply>(k.value);
+    const bool is_call = a && a->op == Op::Index;
+    return out_.line(is_call ? "(void)" + check + ";" : "(void)(" + check + ");");
   }
   if (is_index(k.value)) {
     const std::string value = wide_ ? "int64_t " + k.var->name + " = " + expr_.index(k.value)

@@ -132,4 +132,6 @@ def cases():
     for name, pads in (("rows", (2, 0, 1, 0)), ("last_rows", (0, 0, 4, 0)), ("columns", (0, 3, 0, 2)), ("both", (1, 2, 3, 4))):
         for op in ("Neg", "Abs", "Sqrt", "Floor"):
             yield Case(f"pad_{name}_then_{op.lower()}", f"t = Pad (x, p, v)\n y = {op} (t)", {"x": np.abs(np.random.default_rng(2).standard_normal((4, 16))).astype(np.float32)}, {"p": ints(*pads), "v": np.float32(0.75)})
+    for mode in ("edge", "reflect", "constant"):  # what is left of the indices is whether they are valid
+        yield Case(f"pad_{mode}_then_gather_elements", f'p = Pad <mode = "{mode}"> (x, d)\n y = GatherElements <axis = 0> (p, i)', {"x": (1 if mode == "edge" else 3, 3), "i": np.array([[1, -1, 0]])}, {"d": ints(1, 0, 0, 0)})
     yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})

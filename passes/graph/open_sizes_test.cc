@@ -52,7 +52,16 @@ TEST(OpenSizes, WhatPacksAProductIsAKernelOfItsOwnAndNeededInPart) {
     return node("y", "MatMul", {x, t.constant("w", float_constant({2, 3}, {1, 10, 2, 20, 3, 30}))});
   });
   EXPECT_FALSE(run(g).has_errors());
+  Graph by_loops = g.clone();
   PassContext cx;
+  to_functions(by_loops, cx);
+  fuse_ops(by_loops, cx);
+  EXPECT_EQ(kernels_of(by_loops), "Reshape unpack matmul pack Reshape");
+  const Value* product = by_loops.outputs()[0]->producer->inputs[0]->producer->inputs[0];
+  const std::vector<LiveAxis> read = LiveAxes(by_loops).of(product);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(to_text(read[0].end) + ", " + to_text(read[1].end), "n, n");  // where the loops end, each a variable
+  cx.target.device_memory = true;
   to_functions(g, cx);
   fuse_ops(g, cx);
   EXPECT_EQ(kernels_of(g), "Reshape unpack matmul pack");

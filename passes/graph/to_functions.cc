@@ -12,6 +12,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/graph/open_layout.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 #include "passes/graph/to_function.h"
@@ -149,11 +150,34 @@ Node* to_function(Graph& g, Node* n) {
   return f;
 }
 
+namespace {
+
+/// tc.pack by loops over what there is, where a formula of each element would divide by the sizes; a GPU has its threads by element.
+Node* packed_by_loops(Graph& g, Node* n) {
+  Value *x = n->inputs[0], *y = n->outputs[0];
+  TensorFn fn = packed_function(x->type.dtype, dims_of(x), OpenLayout{0}, n->attr_ints("axes"));
+  Node* f = insert_for(g, *n, n, "fused", n->inputs, {derived(y->name, "_packed")}, {}, "tc");
+  g.set_type(f->outputs[0], ValueType::tensor(fn.outputs[0]->dtype, fn.outputs[0]->shape));
+  f->fn = std::make_shared<const TensorFn>(std::move(fn));
+  return to_reshape(g, n, f->outputs[0]);
+}
+
+bool packs_whole_bytes(const Node& n) {
+  return n.domain == "tc" && n.op == "pack" && info(n.inputs[0]->type.dtype).bits % 8 == 0 &&
+         n.inputs[0]->type.dtype != DType::String;
+}
+
+}  // namespace
+
 void to_functions(Graph& g, PassContext& cx) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) to_functions(*r, cx);
-    if (n->regions.empty() && !n->is("Identity")) to_function(g, n);
+    if (!n->regions.empty() || n->is("Identity")) continue;
+    if (!cx.target.device_memory && packs_whole_bytes(*n))
+      packed_by_loops(g, n);
+    else
+      to_function(g, n);
   }
   dead_code(g, cx);  // what computed an operand of which only the type was read
   own_outputs(g);

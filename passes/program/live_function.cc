@@ -233,7 +233,7 @@ void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result,
       [&](const Stmt& x) {
         const Let* k = as<Let>(x);
         const Expr named = k && k->value->dtype == DType::I64 ? end_of(k->value, known) : Expr();
-        if (bool(named) && has_open_symbol(named, symbols_)) {
+        if (bool(named) && has_symbol(named)) {
           loads(k->value, known);
           nest(substitute(k->body, {{k->var.get(), k->value}}), known, result, needed);
           return false;
