@@ -63,7 +63,7 @@ def messages_as_data(tmp, check):
     text.write_text('<ir_version: 8, opset_import: ["" : 17]>\ng (float[4] "x\\n") => (float[4] y) { [the_node] y = Relux ("x\\n") }\n'.replace('"x\\n"', "x"))
     ended = run(TOOL, "--diagnostics", "json", text, "-o", tmp / "bad")
     found = [json.loads(line) for line in ended.stderr.splitlines()]
-    check("every line of stderr is JSON", ended.returncode and found and all(set(d) == {"code", "severity", "exit_code", "file", "node", "op", "value", "input", "message", "notes"} for d in found), ended.stderr)
+    check("every line of stderr is JSON", ended.returncode and found and all(set(d) == {"code", "severity", "exit_code", "file", "node", "op", "output", "value", "input", "message", "notes"} for d in found), ended.stderr)
     check("it names node and operator", (found[0]["node"], found[0]["op"], found[0]["exit_code"]) == ("the_node", "Relux", ended.returncode), found)
     plain = run(TOOL, text, "-o", tmp / "bad").stderr
     check("code and message are those of the text", found[0]["code"] in plain and found[0]["message"] in plain, plain)

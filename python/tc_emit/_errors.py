@@ -19,13 +19,14 @@ class Diagnostic:
     value: str | None = None  #: name of a tensor
     input: int | None = None  #: its place among the node's inputs, from 0
     exit_code: int = 0
+    output: str | None = None  #: what a node without a name makes
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Diagnostic:
         return cls(**{**{k: fields.get(k) for k in cls.__dataclass_fields__}, "notes": tuple(fields.get("notes") or ())})
 
     def __str__(self) -> str:
-        place = [f'node "{self.node}"' if self.node else "", f"({self.op})" if self.op else "",
+        place = [f'node "{self.node}"' if self.node else "", f"({self.op})" if self.op else "", f'that makes "{self.output}"' if self.output else "",
                  f"input {self.input}" if self.input is not None else "", f'"{self.value}"' if self.value else ""]
         where = " ".join(part for part in place if part)
         text = self.severity + (f"[{self.code}]" if self.code else "") + (f" {self.file}" if self.file else "") + ": "
