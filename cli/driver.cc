@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ir/graph/bodies.h"
 #include "ir/open_size.h"
 #include "passes/graph/multiply_blocks.h"
 #include "passes/program/build_program.h"
@@ -113,15 +114,10 @@ void tell_open_sizes(Diagnostic& d, const CompileRequest& r) {
 }
 
 // The names of all values of a graph and of its bodies.
-std::set<std::string> names_of_values(const Graph& g) {
-  std::set<std::string> names;
-  for (std::vector<const Graph*> work = {&g}; !work.empty();) {
-    const Graph& next = *work.back();
-    work.pop_back();
-    for (const auto& v : next.values()) names.insert(v->name.raw());
-    for (const auto& n : next.nodes())
-      for (const auto& r : n->regions) work.push_back(r.get());
-  }
+std::vector<std::string> names_of_values(const Graph& g) {
+  std::vector<std::string> names;
+  for (const Graph* next : with_bodies(g))
+    for (const auto& v : next->values()) names.push_back(v->name.raw());
   return names;
 }
 
@@ -141,7 +137,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
   const std::vector<std::unique_ptr<const Backend>> others = other_backends(r.target);
   Log log(r);
-  std::set<std::string> names;  // of the model's values
+  std::vector<std::string> names;  // of the model's values
   PassContext cx{.target = backend->traits(),
                  .options = r.options,
                  .diagnostics = &found,
@@ -166,10 +162,12 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
     found.add(e.diagnostic());
   }
   r.listener.tell("");
+  if (found.list().empty()) return c;
+  const std::set<std::string> known(names.begin(), names.end());
   for (Diagnostic d : found.list()) {
     tell_open_sizes(d, r);
-    name_as_in_model(d.loc.value, names);
-    name_as_in_model(d.loc.output, names);
+    name_as_in_model(d.loc.value, known);
+    name_as_in_model(d.loc.output, known);
     add(std::move(d));
   }
   return c;

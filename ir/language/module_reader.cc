@@ -1,4 +1,5 @@
 // Files with a graph: header, operators of the user's, graph; then what has to hold of a graph that anybody may have written.
+#include "ir/graph/bodies.h"
 #include "ir/language/graph_reader.h"
 #include "ir/language/parser.h"
 #include "ir/verify.h"
@@ -53,15 +54,9 @@ void check_function(const Node& n) {
 
 void check_graph(const Graph& g, bool imported) {
   verify(g, !imported);
-  std::vector<const Graph*> work{&g};
-  while (!work.empty()) {
-    const Graph& next = *work.back();
-    work.pop_back();
-    for (const auto& n : next.nodes()) {
+  for (const Graph* next : with_bodies(g))
+    for (const auto& n : next->nodes())
       if (n->domain == "tc" && n->op == "fused") check_function(*n);
-      for (const auto& r : n->regions) work.push_back(r.get());
-    }
-  }
 }
 
 Module read(TokenReader& r, const SourceText& source, const DataReader& data, Problems& problems) {

@@ -58,7 +58,6 @@ int64_t known(const Value* v) {
 }
 
 void infer_if(Graph& g, Node& n) {
-  require_regions(n);
   for (const auto& r : n.regions) {
     for (size_t i = 0; i < r->inputs().size(); i++) r->set_type(r->inputs()[i], n.inputs[i + 1]->type);
     infer_body(*r);
@@ -97,7 +96,6 @@ void require_one_length(const Node& n, size_t states, const LoopFacts& facts) {
 }
 
 void infer_loop(Graph& g, Node& n) {
-  require_regions(n);
   const int states = int(own_inputs(n)) - 2;
   Graph& body = *n.regions[0];
   const auto& in = body.inputs();
@@ -141,7 +139,6 @@ void require_directions(const Node& n, const std::string& attr, size_t count) {
 }
 
 void infer_scan(Graph& g, Node& n) {
-  require_regions(n);
   const int64_t scanned = n.attr_int("num_scan_inputs", 0), states = int64_t(own_inputs(n)) - scanned;
   Graph& body = *n.regions[0];
   const auto& in = body.inputs();
@@ -228,10 +225,9 @@ void require_regions(const Node& n) {
 }
 
 void infer_region_types(Graph& g, Node& n) {
+  require_regions(n);
   if (n.is("If")) return infer_if(g, n);
-  if (n.is("Loop")) return infer_loop(g, n);
-  if (n.is("Scan")) return infer_scan(g, n);
-  raise(n, "TC0300", ExitCode::Unsupported, "this operator is not supported");
+  n.is("Loop") ? infer_loop(g, n) : infer_scan(g, n);
 }
 
 }  // namespace tc

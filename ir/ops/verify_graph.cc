@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "ir/graph/bodies.h"
 #include "ir/ops/regions.h"
 #include "ir/verify.h"
 #include "support/text.h"
@@ -114,14 +115,7 @@ class GraphVerifier {
 }  // namespace
 
 void verify(const Graph& g, bool typed) {
-  std::vector<const Graph*> work = {&g};
-  while (!work.empty()) {
-    const Graph& next = *work.back();
-    work.pop_back();
-    GraphVerifier(next, typed).run();
-    for (const auto& n : next.nodes())
-      for (const auto& r : n->regions) work.push_back(r.get());
-  }
+  for (const Graph* next : with_bodies(g)) GraphVerifier(*next, typed).run();
 }
 
 }  // namespace tc

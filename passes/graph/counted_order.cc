@@ -1,7 +1,5 @@
 #include "passes/graph/counted_order.h"
 
-#include "ir/open_size.h"
-
 namespace tc {
 
 namespace {

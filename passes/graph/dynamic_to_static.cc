@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "ir/graph/bodies.h"
 #include "ir/graph/origin.h"
 #include "ir/ops/expansion.h"
 #include "ir/ops/op.h"
@@ -54,10 +55,8 @@ class Sweep {
   /// Everything below walks bodies beside their nodes, long before types are inferred.
   bool bodies_fit(const Graph& outer) {
     bool fit = true;
-    for (std::vector<const Graph*> work = {&outer}; !work.empty();) {
-      const Graph& g = *work.back();
-      work.pop_back();
-      for (const auto& n : g.nodes()) {
+    for (const Graph* g : with_bodies(outer)) {
+      for (const auto& n : g->nodes()) {
         if (n->regions.empty()) continue;
         try {
           require_regions(*n);
@@ -66,7 +65,6 @@ class Sweep {
           cx_.diagnostics->add(e.diagnostic());
           fit = false;
         }
-        for (const auto& r : n->regions) work.push_back(r.get());
       }
     }
     return fit;

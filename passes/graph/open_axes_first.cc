@@ -93,13 +93,6 @@ class OpenAxesFirst {
   }
 
   // --- what stands in the place of a node
-  Node* add(const Node& of, Node* before, TensorFn fn, std::vector<Value*> inputs, std::vector<ModelText> names) {
-    Node* f = insert_for(g_, of, before, "fused", std::move(inputs), std::move(names), {}, "tc");
-    for (size_t k = 0; k < fn.outputs.size(); k++)
-      g_.set_type(f->outputs[k], ValueType::tensor(fn.outputs[k]->dtype, fn.outputs[k]->shape));
-    f->fn = std::make_shared<const TensorFn>(std::move(fn));
-    return f;
-  }
   Value* reshaped(const Node& of, Value* x, const Dims& to, const ModelText& name) {
     if (dims_of(x) == to) return x;
     Node* before = of.self->get();
@@ -136,7 +129,9 @@ class OpenAxesFirst {
     const Stored& s = stored_.at(v);
     std::vector<Value*> operands = {s.value};
     if (fn.inputs.size() > 1) operands.push_back(s.layout.count);
-    return add(*s.value->producer, before, std::move(fn), std::move(operands), {derived(v->name, suffix)})->outputs[0];
+    return insert_function(g_, *s.value->producer, before, std::move(fn), std::move(operands),
+                           {derived(v->name, suffix)})
+        ->outputs[0];
   }
 
   bool function(Node* n) {
@@ -159,7 +154,7 @@ class OpenAxesFirst {
       Value* v = reshaped(*n, operands[0], static_dims(made->fn.outputs[0]->shape), n->outputs[0]->name);
       replace(n, n->outputs[0], v, made->outputs[0]);
     } else {
-      Node* f = add(*n, n, std::move(made->fn), std::move(operands), output_names(*n));
+      Node* f = insert_function(g_, *n, n, std::move(made->fn), std::move(operands), output_names(*n));
       for (size_t k = 0; k < n->outputs.size(); k++) replace(n, n->outputs[k], f->outputs[k], made->outputs[k]);
     }
     replaced_.push_back(n);
@@ -188,7 +183,8 @@ class OpenAxesFirst {
     if (ahead > 1 && size != size_to) {  // parts of the size change places with what is in front of it
       const Dims cut = more > 1 ? Dims{size, ahead, more, rest} : Dims{size_to, less, ahead, rest};
       v = reshaped(*n, v, cut, derived(y->name, "_parts"));
-      v = add(*n, n, with_axes_swapped(y->type.dtype, cut), {v}, {derived(y->name, "_moved")})->outputs[0];
+      v = insert_function(g_, *n, n, with_axes_swapped(y->type.dtype, cut), {v}, {derived(y->name, "_moved")})
+              ->outputs[0];
     }
     const bool in_order = front == 1 && !is_inner(to, *axis);
     v = reshaped(*n, v, in_order ? to : stored_dims(to, l), y->name);
@@ -202,7 +198,7 @@ class OpenAxesFirst {
     Value* y = n->outputs[0];
     const OpenLayout l{*only_open_axis(dims_of(y))};
     TensorFn fn = unpacked_function(y->type.dtype, dims_of(y), l, n->attr_ints("axes"));
-    replace(n, y, add(*n, n, std::move(fn), n->inputs, {y->name})->outputs[0], l);
+    replace(n, y, insert_function(g_, *n, n, std::move(fn), n->inputs, {y->name})->outputs[0], l);
     replaced_.push_back(n);
   }
   /// What there is, as the caller has it.
@@ -212,7 +208,7 @@ class OpenAxesFirst {
     std::vector<Value*> operands = n->inputs;
     operands[0] = value_of(x);
     TensorFn fn = packed_function(x->type.dtype, dims_of(x), stored_.at(x).layout, n->attr_ints("axes"));
-    Node* packed = add(*n, n, std::move(fn), std::move(operands), {derived(y->name, "_packed")});
+    Node* packed = insert_function(g_, *n, n, std::move(fn), std::move(operands), {derived(y->name, "_packed")});
     replace_value(g_, n, y, reshaped(*n, packed->outputs[0], dims_of(y), y->name));
     replaced_.push_back(n);
   }

@@ -8,4 +8,8 @@ namespace tc {
 /// it is one already, or if sizes of its results are not known.
 Node* to_function(Graph& g, Node* n);
 
+/// A node "tc.fused" of `fn` before `before`, in the name of `of`; its results have the types of fn's.
+Node* insert_function(Graph& g, const Node& of, Node* before, TensorFn fn, std::vector<Value*> inputs,
+                      std::vector<ModelText> names);
+
 }  // namespace tc

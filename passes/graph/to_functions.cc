@@ -128,6 +128,15 @@ void own_outputs(Graph& g) {
 
 }  // namespace
 
+Node* insert_function(Graph& g, const Node& of, Node* before, TensorFn fn, std::vector<Value*> inputs,
+                      std::vector<ModelText> names) {
+  Node* f = insert_for(g, of, before, "fused", std::move(inputs), std::move(names), {}, "tc");
+  for (size_t k = 0; k < fn.outputs.size(); k++)
+    g.set_type(f->outputs[k], ValueType::tensor(fn.outputs[k]->dtype, fn.outputs[k]->shape));
+  f->fn = std::make_shared<const TensorFn>(std::move(fn));
+  return f;
+}
+
 Node* to_function(Graph& g, Node* n) {
   const bool typed = std::all_of(n->outputs.begin(), n->outputs.end(),
                                  [](const Value* v) { return !v || v->type.is_static_tensor(); });
@@ -156,9 +165,7 @@ namespace {
 Node* packed_by_loops(Graph& g, Node* n) {
   Value *x = n->inputs[0], *y = n->outputs[0];
   TensorFn fn = packed_function(x->type.dtype, dims_of(x), OpenLayout{0}, n->attr_ints("axes"));
-  Node* f = insert_for(g, *n, n, "fused", n->inputs, {derived(y->name, "_packed")}, {}, "tc");
-  g.set_type(f->outputs[0], ValueType::tensor(fn.outputs[0]->dtype, fn.outputs[0]->shape));
-  f->fn = std::make_shared<const TensorFn>(std::move(fn));
+  Node* f = insert_function(g, *n, n, std::move(fn), n->inputs, {derived(y->name, "_packed")});
   return to_reshape(g, n, f->outputs[0]);
 }
 

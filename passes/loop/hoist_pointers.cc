@@ -17,7 +17,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
-#include "ir/loop/simplify.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -149,8 +149,8 @@ class Tile {
 
   bool lies_inside(const Expr& offset, const BufferDef& b) const {
     if (b.shape.size() != 1 || !b.shape[0].is_const()) return false;
-    const auto r = range_of(offset, around_.loops);
-    return r && r->min >= 0 && r->max < b.shape[0].value;
+    const Range r = interval(offset, around_.loops);
+    return r.min >= 0 && r.max < b.shape[0].value;
   }
 
   Buffer alias_for(const Buffer& b, const Expr& offset) {
@@ -213,9 +213,7 @@ Stmt hoist_list(const Stmts& list, const Around& around) {
 
 Stmt hoist_loop(const For& k, Around around) {
   around.name = short_name(k.var->name);
-  const auto from = range_of(k.begin, around.loops), count = range_of(k.extent, around.loops);
-  if (from && count && count->max < INT64_MAX - from->max)
-    around.loops[k.var.get()] = {from->min, from->max + std::max<int64_t>(count->max, 1) - 1};
+  around.loops[k.var.get()] = loop_range(k, around.loops);
   return loop(k.var, k.extent, hoist(k.body, around), k.kind, k.begin);
 }
 

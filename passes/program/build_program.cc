@@ -50,20 +50,14 @@ void refuse_parts_of_open_sizes(const Graph& g) {
   const auto& chosen = g.sizes().chosen;
   const auto open = std::find_if(chosen.begin(), chosen.end(), [](const SizeInput& s) { return is_open(s.most); });
   if (open == chosen.end()) return;
-  const ModelText& name = g.inputs().at(open->input)->name;
   for (const auto& v : g.values()) {
     if (!v->type.is_static_tensor()) continue;
     for (const int64_t d : static_dims(v->type.shape)) {
       // Halves are whole numbers of bytes in all tensors but those of single bytes, which have room for more.
       const int64_t rest = d > INT64_MAX / 2 ? 0 : open_number(2 * d).rest;
       if (rest > -kMostRoom && rest < kMostRoom) continue;
-      throw Error({"TC3106",
-                   ExitCode::Unsupported,
-                   {"", "", "", v->name.raw(), -1},
-                   "size \"" + printable(name.raw()) +
-                       "\" has no upper bound, and needs one here: a part of it is the size of a tensor",
-                   {"give it one: " + bounded_option(printable(name.raw()), open->least) + " (for example)"},
-                   false});
+      throw needs_upper_bound(g.inputs().at(open->input)->name, open->least, {"", "", "", v->name.raw(), -1},
+                              "a part of it is the size of a tensor");
     }
   }
 }

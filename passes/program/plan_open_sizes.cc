@@ -60,13 +60,7 @@ class OpenPlan {
   [[noreturn]] void refuse(const std::vector<ModelText>& origins, const std::string& why) const {
     const auto size = std::find_if(p_.inputs.begin(), p_.inputs.end(),
                                    [](const IoTensor& t) { return t.is_size && is_open(t.most); });
-    const std::string name = printable(size->name.raw());
-    throw Error({"TC3106",
-                 ExitCode::Unsupported,
-                 {"", origins.empty() ? "" : origins[0].raw(), "", "", -1},
-                 "size \"" + name + "\" has no upper bound, and needs one here: " + why,
-                 {"give it one: " + bounded_option(name, size->least) + " (for example)"},
-                 false});
+    throw needs_upper_bound(size->name, size->least, {"", origins.empty() ? "" : origins[0].raw(), "", "", -1}, why);
   }
 
   void steps(const std::vector<Step>& list) {
@@ -230,6 +224,16 @@ class OpenPlan {
 };
 
 }  // namespace
+
+Error needs_upper_bound(const ModelText& size, int64_t least, Loc where, const std::string& why) {
+  const std::string name = printable(size.raw());
+  return Error({"TC3106",
+                ExitCode::Unsupported,
+                std::move(where),
+                "size \"" + name + "\" has no upper bound, and needs one here: " + why,
+                {"give it one: " + bounded_option(name, least) + " (for example)"},
+                false});
+}
 
 bool has_open_sizes(const Program& p) {
   return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size && is_open(t.most); });

@@ -7,6 +7,9 @@ namespace tc {
 /// Has an input a size without an upper bound?
 bool has_open_sizes(const Program& p);
 
+/// What says that a size of the caller's, from `least` on, needs an upper bound at `where`, and why.
+Error needs_upper_bound(const ModelText& size, int64_t least, Loc where, const std::string& why);
+
 /// plan_memory for those: offsets and sizes become open numbers, which are no more than what kernels touch. Throws Error
 /// (TC3106) where a kernel touches memory that does not follow from the size.
 void plan_open_sizes(Program& p, const std::vector<ScratchUse>& uses);

@@ -31,11 +31,10 @@ bool vectorizable(const Canonical& c) {
 // Does it combine truths in memory by logic alone? Compilers make vectors of bytes of loops of such steps, as many lanes as a register
 // has bytes; masks of our own vectors have a lane for every float.
 bool is_logic(const Expr& e) {
-  if (e->dtype != DType::Bool) return false;
   const Apply* a = as<Apply>(e);
-  const bool of_truths =
-      a && (a->op == Op::And || a->op == Op::Or || a->op == Op::Not || a->op == Op::Eq || a->op == Op::Ne);
-  return as<Load>(e) || (of_truths && std::all_of(a->args.begin(), a->args.end(), is_logic));
+  const auto is_truth = [](const Expr& x) { return x->dtype == DType::Bool && (as<Load>(x) || is_logic(x)); };
+  return a && (a->op == Op::And || a->op == Op::Or || a->op == Op::Not || a->op == Op::Eq || a->op == Op::Ne) &&
+         std::all_of(a->args.begin(), a->args.end(), is_truth);
 }
 
 // The steps of a value for which is_logic(): what is asked for whatever another truth is needs no branch.
@@ -159,7 +158,7 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   if (!a.canonical || bool(a.canonical->value)) return {};
   Canonical c = *a.canonical;
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
-  const bool vector = (as<Load>(c.epilogue) || !is_logic(c.epilogue)) && vectorizable(c);
+  const bool vector = !is_logic(c.epilogue) && vectorizable(c);
   const Var read = vector ? nullptr : crossing_axis(c);
   Schedule loops(plain_loops(c), a.options);
   a.plan.steps(
