@@ -10,7 +10,7 @@
 
 #include "cli/diagnostics_text.h"
 
-namespace tc {
+namespace tc::diagnostics_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ TEST(DiagnosticsPage, AParagraphEndsBeforeTheNextHeading) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::diagnostics_test

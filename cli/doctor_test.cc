@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::doctor_test {
 namespace {
 
 TEST(Doctor, FindsTheLineWithTheVersion) {
@@ -15,4 +15,4 @@ TEST(Doctor, FindsTheLineWithTheVersion) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::doctor_test

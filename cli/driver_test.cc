@@ -7,7 +7,7 @@
 
 #include "support/interrupt.h"
 
-namespace tc {
+namespace tc::driver_test {
 namespace {
 
 /// A model of one node in a file of the test's.
@@ -61,4 +61,4 @@ TEST_F(Driver, TellsPhasesInOrderAndLetsAnInterruptThrough) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::driver_test

@@ -9,7 +9,7 @@
 #include "cli/process.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::program_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,4 +96,4 @@ TEST(ProgramCache, SaysThatItCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::program_cache_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::tolerance_test {
 namespace {
 
 Tolerance with(DType t, Precision p = Precision::F32) {
@@ -22,4 +22,4 @@ TEST(Tolerance, FollowsTheCoarsestFloatOfTheModel) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::tolerance_test

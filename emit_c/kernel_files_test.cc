@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::kernel_files_test {
 namespace {
 
 struct Listing {
@@ -46,4 +46,4 @@ TEST(KernelFiles, ManyKernelsAreTogetherByTheLastDigitOfTheirNames) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::kernel_files_test

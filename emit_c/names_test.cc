@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace tc {
+namespace tc::names_test {
 namespace {
 
 Slot slot(const std::string& name, const std::string& suffix = "") {
@@ -55,4 +55,4 @@ TEST(ProgramNames, MacrosOfThePackageAreNoFields) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::names_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::source_writer_test {
 namespace {
 
 std::string written(const std::string& line) {
@@ -39,4 +39,4 @@ TEST(SourceWriter, StringsAreNotBroken) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::source_writer_test

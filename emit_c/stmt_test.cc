@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::stmt_test {
 namespace {
 
 std::string printed(const Stmt& s) {
@@ -97,4 +97,4 @@ TEST(StmtPrinter, VectorsOfDoublesAreCalls) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::stmt_test

@@ -6,7 +6,7 @@
 
 #include "templates/text.h"
 
-namespace tc {
+namespace tc::strings_test {
 namespace {
 
 Program with_constant(std::vector<std::string> words) {
@@ -89,4 +89,4 @@ TEST(SupportText, TheTypeOfStringsHasAGuardOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::strings_test

@@ -13,7 +13,7 @@
 #include "ir/verify.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::instruction_test {
 namespace {
 
 IntrinOperand example_of(const InstructionOperand& o, bool of_tiles) {
@@ -115,4 +115,4 @@ TEST(Instructions, WhatNoRowSaysIsRefused) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::instruction_test

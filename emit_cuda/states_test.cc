@@ -5,7 +5,7 @@
 #include "emit_cuda/executor.h"
 #include "passes/program/test_program.h"
 
-namespace tc {
+namespace tc::states_test {
 namespace {
 
 std::string executor_of(const std::string& graph, const ImportOptions& options) {
@@ -87,4 +87,4 @@ TEST(CudaStates, WithoutStatesThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::states_test

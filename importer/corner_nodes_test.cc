@@ -17,7 +17,7 @@
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"
 
-namespace tc {
+namespace tc::corner_nodes_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -387,4 +387,4 @@ TEST(CornerNodes, AConstantIsReadUnderOtherSizes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::corner_nodes_test

@@ -3,7 +3,7 @@
 #include "importer/context.h"
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::dead_nodes_test {
 namespace {
 
 using importer_testing::import_text;
@@ -62,4 +62,4 @@ TEST(Reasons, SayWhatAPersonCanUse) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::dead_nodes_test

@@ -5,7 +5,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::external_data_test {
 namespace {
 
 using importer_testing::import_file;
@@ -135,4 +135,4 @@ net (bool c, float[3] x) => (float[3] y) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::external_data_test

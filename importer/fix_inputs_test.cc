@@ -2,7 +2,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::fix_inputs_test {
 namespace {
 
 using importer_testing::import_text;
@@ -38,4 +38,4 @@ TEST(FixInputs, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::fix_inputs_test

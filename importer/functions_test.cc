@@ -3,7 +3,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::functions_test {
 namespace {
 
 using importer_testing::import_text;
@@ -192,4 +192,4 @@ net (bool c, float[3] x) => (float[3] y) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::functions_test

@@ -2,7 +2,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::hidden_names_test {
 namespace {
 
 using importer_testing::import_text;
@@ -34,4 +34,4 @@ net (float[2] w, int64 n, bool c) => (float[2] y)
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::hidden_names_test

@@ -6,7 +6,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::hostile_test {
 namespace {
 
 using importer_testing::import_text;
@@ -377,4 +377,4 @@ TEST(Hostile, NamesAreOnlyEverShownPrintable) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::hostile_test

@@ -4,7 +4,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::import_test {
 namespace {
 
 using importer_testing::import_text;
@@ -331,4 +331,4 @@ net (float[N,3] x) => (float[N,2] y) <float[3,2] w = {1,2,3,4,5,6}> { h = MatMul
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::import_test

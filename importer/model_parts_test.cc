@@ -5,7 +5,7 @@
 #include "importer/test_import.h"
 #include "ir/language/user_ops.h"
 
-namespace tc {
+namespace tc::model_parts_test {
 namespace {
 
 using importer_testing::TestFolder;
@@ -111,4 +111,4 @@ TEST_F(ModelPartsTest, ProblemsOfReadingAreReported) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::model_parts_test

@@ -8,7 +8,7 @@
 #include "importer/import.h"
 #include "ir/ops/op.h"
 
-namespace tc {
+namespace tc::op_rows_test {
 namespace {
 
 const onnx::OpSchema* schema_of(const OpRow& row) {
@@ -71,4 +71,4 @@ TEST(OpRows, HaveTheDefaultsOfOnnx) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::op_rows_test

@@ -6,7 +6,7 @@
 
 #include <exception>
 
-namespace tc::importer {
+namespace tc::importer::shape_registry_test {
 namespace {
 
 void fill(onnx::AttributeProto& a, onnx::AttributeProto::AttributeType type) {
@@ -89,4 +89,4 @@ TEST(ShapeRegistry, EveryDefinitionAnswersWithoutTypesOfItsOperands) {
 }
 
 }  // namespace
-}  // namespace tc::importer
+}  // namespace tc::importer::shape_registry_test

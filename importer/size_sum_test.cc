@@ -4,7 +4,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::size_sum_test {
 namespace {
 
 using importer_testing::import_text;
@@ -61,4 +61,4 @@ TEST(SizeSum, WhatItFollowsFromMustBeKnown) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::size_sum_test

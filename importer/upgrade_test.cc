@@ -5,7 +5,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::upgrade_test {
 namespace {
 
 using importer_testing::import_text;
@@ -190,4 +190,4 @@ net (float[2,3] s, float[2,5,3] x, int64[2] n) => (float[2,3] last) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::upgrade_test

@@ -9,7 +9,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::wire_test {
 namespace {
 
 using importer_testing::import_file;
@@ -270,4 +270,4 @@ TEST(Binary, BeyondTwoGigabytes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::wire_test

@@ -2,7 +2,7 @@
 
 #include "importer/test_import.h"
 
-namespace tc {
+namespace tc::zip_maps_test {
 namespace {
 
 using importer_testing::import_text;
@@ -67,4 +67,4 @@ TEST(MapInputs, AreKeysAndValues) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::zip_maps_test

@@ -6,7 +6,7 @@
 #include "ir/fields.h"
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::identity_test {
 namespace {
 
 // --- another value of each type
@@ -203,4 +203,4 @@ TEST(Identity, OfAProgramLeavesOutNamesAndNumbers) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::identity_test

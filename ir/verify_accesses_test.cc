@@ -6,7 +6,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/op.h"
 
-namespace tc {
+namespace tc::verify_accesses_test {
 namespace {
 
 std::string message(const Stmt& s) {
@@ -101,4 +101,4 @@ TEST(VerifyAccesses, NoThreadPassesABarrierBy) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::verify_accesses_test

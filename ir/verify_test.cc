@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::verify_test {
 namespace {
 
 template <class F>
@@ -128,4 +128,4 @@ TEST(VerifyGraph, BodiesAndStatesKeepTheirTypes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::verify_test

@@ -11,7 +11,7 @@
 #include "passes/graph/passes.h"
 #include "passes/tvm_names.h"
 
-namespace tc {
+namespace tc::pass_page_test {
 namespace {
 
 const std::string kPage = std::string(TC_SOURCE_DIR) + "/docs/passes.md";
@@ -84,4 +84,4 @@ TEST(PassPage, DocumentIsCurrent) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::pass_page_test

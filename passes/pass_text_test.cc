@@ -30,7 +30,7 @@
 #include "passes/graph/multiply_blocks.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::pass_text_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -219,4 +219,4 @@ TEST(PassTexts, NamesAreUniqueWithinAFile) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::pass_text_test

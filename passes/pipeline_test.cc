@@ -3,7 +3,7 @@
 #include "passes/graph/test_graph.h"
 #include "passes/pass.h"
 
-namespace tc {
+namespace tc::pipeline_test {
 namespace {
 
 Graph through_all(const Graph& before, int level, double tolerance) {
@@ -92,4 +92,4 @@ TEST(Pipeline, LongGraphsTakeLinearTime) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::pipeline_test

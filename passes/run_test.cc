@@ -6,7 +6,7 @@
 
 #include "passes/pass.h"
 
-namespace tc {
+namespace tc::run_test {
 namespace {
 
 void append_relu(Graph& g, PassContext&) {
@@ -96,4 +96,4 @@ TEST(RunPasses, TimesEveryPass) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::run_test

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-namespace tc {
+namespace tc::diff_test {
 namespace {
 
 TEST(Diff, EqualTextsHaveNone) { EXPECT_EQ(unified_diff("a\nb\n", "a\nb\n", "x", "y"), ""); }
@@ -97,4 +97,4 @@ TEST(Diff, LargeTextsThatHaveNothingInCommonAreQuick) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::diff_test

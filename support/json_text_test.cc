@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tc {
+namespace tc::json_text_test {
 namespace {
 
 TEST(JsonText, EscapesWhatAModelMaySay) {
@@ -20,4 +20,4 @@ TEST(JsonText, ReplacesBytesInKeysToo) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::json_text_test

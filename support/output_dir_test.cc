@@ -9,7 +9,7 @@
 
 #include "support/error.h"
 
-namespace tc {
+namespace tc::output_dir_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,4 +151,4 @@ TEST_F(OutputDir, FilesOfPartsAreWrittenWhereTheyChange) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::output_dir_test

@@ -6,7 +6,7 @@
 
 #include "support/error.h"
 
-namespace tc {
+namespace tc::read_file_test {
 namespace {
 
 TEST(ReadFile, AllBytes) {
@@ -32,4 +32,4 @@ TEST(ReadFile, WhatIsNotThereAndFolders) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::read_file_test

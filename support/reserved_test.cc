@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::reserved_test {
 namespace {
 
 TEST(Reserved, NamesOfTheLibraryAreFound) {
@@ -14,4 +14,4 @@ TEST(Reserved, NamesOfTheLibraryAreFound) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::reserved_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::xxh64_test {
 namespace {
 
 // However bytes are cut, their hash is that of the whole.
@@ -18,4 +18,4 @@ TEST(Xxh64, OfPartsIsThatOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::xxh64_test

@@ -4,7 +4,7 @@
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::known_tables_test {
 namespace {
 
 testing::TestFunction node(const char* op, const std::vector<Value*>& in, Graph& g, const Attrs& attrs) {
@@ -56,4 +56,4 @@ TEST(KnownTables, OnlyWhereTheyAreReadOften) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::known_tables_test

@@ -3,7 +3,7 @@
 #include "ir/loop/build.h"
 #include "templates/canonical.h"
 
-namespace tc {
+namespace tc::offset_test {
 namespace {
 
 // Text that is read has an expression for each that is printed; what templates decide is the same.
@@ -19,4 +19,4 @@ TEST(Offset, LoadsAreEachOnce) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::offset_test

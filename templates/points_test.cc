@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 
-namespace tc {
+namespace tc::points_test {
 namespace {
 
 TEST(Points, ANumberIsAPointAndBack) {
@@ -29,4 +29,4 @@ TEST(Points, Pieces) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::points_test

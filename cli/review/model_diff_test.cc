@@ -4,7 +4,7 @@
 
 #include "cli/review/render.h"
 
-namespace tc {
+namespace tc::model_diff_test {
 namespace {
 
 const ValueType kVector = ValueType::tensor(DType::F32, {Dim(4)});
@@ -61,4 +61,4 @@ TEST(Markdown, NothingIsMarkup) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::model_diff_test

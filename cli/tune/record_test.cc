@@ -10,7 +10,7 @@
 #include "cli/tune/replay.h"
 #include "support/read_file.h"
 
-namespace tc {
+namespace tc::record_test {
 namespace {
 
 const TuneSetting kHere{"x86-64-v3", "fast", "a \"processor\"", "cc 12", 1};
@@ -168,4 +168,4 @@ TEST(TuneRecords, SettingsAreNotCompared) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::record_test

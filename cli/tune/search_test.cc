@@ -10,7 +10,7 @@
 #include "templates/cpu/test_functions.h"
 #include "templates/cuda/backend.h"
 
-namespace tc {
+namespace tc::search_test {
 namespace {
 
 using namespace tc::testing;
@@ -210,4 +210,4 @@ TEST(PlanSearch, EndsWhereNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::search_test

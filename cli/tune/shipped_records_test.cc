@@ -8,7 +8,7 @@
 #include "ir/language/function_text.h"
 #include "templates/cpu/backend.h"
 
-namespace tc {
+namespace tc::shipped_records_test {
 namespace {
 
 std::vector<bool> flags_of(const std::string& known) {
@@ -63,4 +63,4 @@ std::string name_of(const ::testing::TestParamInfo<SupportFile>& file) {
 INSTANTIATE_TEST_SUITE_P(Files, ShippedRecords, ::testing::ValuesIn(shipped_records()), name_of);
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::shipped_records_test

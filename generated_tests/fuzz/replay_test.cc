@@ -6,7 +6,7 @@
 
 #include "generated_tests/fuzz/targets.h"
 
-namespace tc::fuzz {
+namespace tc::fuzz::replay_test {
 namespace {
 
 void replay(const char* name, void (*target)(const uint8_t*, size_t)) {
@@ -41,4 +41,4 @@ TEST(FuzzCorpus, ChangedFieldsKeepTheEncoding) {
 }
 
 }  // namespace
-}  // namespace tc::fuzz
+}  // namespace tc::fuzz::replay_test

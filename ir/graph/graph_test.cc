@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace tc {
+namespace tc::graph_test {
 namespace {
 
 ValueType f32(Dims d) { return ValueType::tensor(DType::F32, to_shape(d)); }
@@ -153,4 +153,4 @@ TEST(GraphText, OneNodeALine) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::graph_test

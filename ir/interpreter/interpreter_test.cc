@@ -9,7 +9,7 @@
 #include "ir/interpreter/test_arrays.h"
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::interpreter_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -395,4 +395,4 @@ TEST(Evaluate, APreparedFunctionTakesOtherConstants) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::interpreter_test

@@ -7,7 +7,7 @@
 #include "ir/loop/operand_mismatch.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::strings_test {
 namespace {
 
 using interp::StringPool;
@@ -68,4 +68,4 @@ TEST(Strings, AreNoNumbers) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::strings_test

@@ -4,7 +4,7 @@
 #include "ir/interpreter/test_arrays.h"
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::threads_test {
 namespace {
 
 // Reverses 64 numbers in a block through shared memory.
@@ -64,4 +64,4 @@ TEST(Run, ThreadsOfTwoAxesWithPrivateSums) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::threads_test

@@ -8,7 +8,7 @@
 #include "ir/language/test_round_trip.h"
 #include "ir/loop/build.h"
 
-namespace tc::language {
+namespace tc::language::function_text_test {
 namespace {
 
 /// y[i] = f(x[i])
@@ -87,4 +87,4 @@ TEST(FunctionText, MistakesOfAFunction) {
 }
 
 }  // namespace
-}  // namespace tc::language
+}  // namespace tc::language::function_text_test

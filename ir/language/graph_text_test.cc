@@ -7,7 +7,7 @@
 #include "ir/loop/build.h"
 #include "ir/ops/op.h"
 
-namespace tc::language {
+namespace tc::language::graph_text_test {
 namespace {
 
 ValueType f32(const Dims& d) { return ValueType::tensor(DType::F32, to_shape(d)); }
@@ -221,4 +221,4 @@ TEST(GraphText, HeadersAreReadAsTheyWereWritten) {
 }
 
 }  // namespace
-}  // namespace tc::language
+}  // namespace tc::language::graph_text_test

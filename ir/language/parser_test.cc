@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc::language {
+namespace tc::language::parser_test {
 namespace {
 
 std::string problems_of(const std::string& text) {
@@ -151,4 +151,4 @@ TEST(Language, LongLinesAreShownAroundThePlace) {
 }
 
 }  // namespace
-}  // namespace tc::language
+}  // namespace tc::language::parser_test

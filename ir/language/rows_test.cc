@@ -10,7 +10,7 @@
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"
 
-namespace tc {
+namespace tc::rows_test {
 namespace {
 
 struct Row {
@@ -172,4 +172,4 @@ TEST(UserOps, RowsByFormulaAreTheSameFunctionsAndTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::rows_test

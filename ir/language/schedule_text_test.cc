@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::schedule_text_test {
 namespace {
 
 using namespace tc::language;
@@ -98,4 +98,4 @@ TEST(ScheduleText, TellsAllMistakes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::schedule_text_test

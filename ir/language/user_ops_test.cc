@@ -7,7 +7,7 @@
 #include "ir/ops/operator_table.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::user_ops_test {
 namespace {
 
 /// One node of a user's operator on constants.
@@ -287,4 +287,4 @@ TEST(UserOps, AreListed) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::user_ops_test

@@ -6,7 +6,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 
-namespace tc {
+namespace tc::simplify_test {
 namespace {
 
 // Variables with ranges, and the text of what simplify makes of an expression.
@@ -317,4 +317,4 @@ TEST(SimplifyStmt, KeepsWhatIsClean) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::simplify_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::attention_test {
 namespace {
 
 struct Shape4 {
@@ -159,4 +159,4 @@ TEST(SoftmaxOrZero, RowsThatAreForbiddenAreZero) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::attention_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::contraction_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -129,4 +129,4 @@ TEST(QLinearMatMul, RoundsHalfToEvenBeforeTheZeroPoint) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::contraction_test

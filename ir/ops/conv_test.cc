@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::conv_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -169,4 +169,4 @@ TEST(DeformConv, SamplesBetweenPixels) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::conv_test

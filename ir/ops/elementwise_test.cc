@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::elementwise_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
@@ -181,4 +181,4 @@ TEST(Elementwise, FormulasWithFractionsAreOfFloats) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::elementwise_test

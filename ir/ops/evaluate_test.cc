@@ -4,14 +4,16 @@
 
 #include "ir/ops/op.h"
 
-namespace tc {
+namespace tc::evaluate_test {
 namespace {
 
 ValueType f32(const Dims& d) { return ValueType::tensor(DType::F32, to_shape(d)); }
 
 Constant floats(const Dims& d, std::vector<float> v) { return make_constant(DType::F32, d, v.data()); }
 
-std::vector<float> values(const Constant& c) { return std::vector<float>(c->as<float>(), c->as<float>() + c->size()); }
+std::vector<float> floats_of(const Constant& c) {
+  return std::vector<float>(c->as<float>(), c->as<float>() + c->size());
+}
 
 void infer_all(Graph& g) {
   for (const auto& n : g.nodes()) infer_types(g, *n);
@@ -25,8 +27,8 @@ TEST(EvaluateGraph, RunsNodesInOrder) {
   g.set_outputs({g.append("Mul", {y, y}, {ModelText("z")})->outputs[0], y, c});
   infer_all(g);
   const auto out = evaluate(g, {floats({3}, {1, 1, 1})});
-  EXPECT_EQ(values(out[0]), (std::vector<float>{4, 9, 16}));
-  EXPECT_EQ(values(out[1]), (std::vector<float>{2, 3, 4}));
+  EXPECT_EQ(floats_of(out[0]), (std::vector<float>{4, 9, 16}));
+  EXPECT_EQ(floats_of(out[1]), (std::vector<float>{2, 3, 4}));
   EXPECT_EQ(out[2], c->constant);
 }
 
@@ -46,7 +48,7 @@ TEST(EvaluateGraph, IfRunsOneBranch) {
   infer_all(g);
   for (const bool yes : {true, false}) {
     const auto out = evaluate(g, {scalar_constant(DType::Bool, yes), floats({2}, {-1, 2})});
-    EXPECT_EQ(values(out[0]), yes ? (std::vector<float>{1, -2}) : (std::vector<float>{1, 2}));
+    EXPECT_EQ(floats_of(out[0]), yes ? (std::vector<float>{1, -2}) : (std::vector<float>{1, 2}));
   }
 }
 
@@ -68,9 +70,9 @@ TEST(EvaluateGraph, LoopCarriesStatesStacksResultsAndStops) {
   g.set_outputs(n->outputs);
   infer_all(g);
   const auto out = evaluate(g, {floats({2}, {0, 1}), floats({2}, {1, 10})});
-  EXPECT_EQ(values(out[0]), (std::vector<float>{3, 31}));
+  EXPECT_EQ(floats_of(out[0]), (std::vector<float>{3, 31}));
   EXPECT_EQ(out[1]->dims, (Dims{3, 2}));
-  EXPECT_EQ(values(out[1]), (std::vector<float>{1, 11, 2, 21, 3, 31}));
+  EXPECT_EQ(floats_of(out[1]), (std::vector<float>{1, 11, 2, 21, 3, 31}));
 }
 
 TEST(EvaluateGraph, ScanSlicesAlongAxesAndDirections) {
@@ -91,10 +93,10 @@ TEST(EvaluateGraph, ScanSlicesAlongAxesAndDirections) {
   g.set_outputs(n->outputs);
   infer_all(g);
   const auto out = evaluate(g, {floats({2}, {0, 100}), floats({2, 3}, {1, 2, 3, 10, 20, 30})});
-  EXPECT_EQ(values(out[0]), (std::vector<float>{6, 160}));
+  EXPECT_EQ(floats_of(out[0]), (std::vector<float>{6, 160}));
   EXPECT_EQ(out[1]->dims, (Dims{2, 3}));
-  EXPECT_EQ(values(out[1]), (std::vector<float>{3, 5, 6, 130, 150, 160}));
+  EXPECT_EQ(floats_of(out[1]), (std::vector<float>{3, 5, 6, 130, 150, 160}));
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::evaluate_test

@@ -3,7 +3,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::float_types_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -79,4 +79,4 @@ TEST(FloatTypes, AgreeWithDouble) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::float_types_test

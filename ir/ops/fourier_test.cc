@@ -4,7 +4,7 @@
 #include "ir/ops/evaluate.h"
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::fourier_test {
 namespace {
 
 Constant integer(int64_t v) { return tensor_of(DType::I64, {}, {double(v)}); }
@@ -81,4 +81,4 @@ TEST(Fourier, LongPrimesStay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::fourier_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::generator_test {
 namespace {
 
 TEST(Range, CountsExactly) {
@@ -115,4 +115,4 @@ TEST(Random, DependsOnSeedAndIndexOnly) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::generator_test

@@ -6,7 +6,7 @@
 #include "passes/graph/passes.h"
 #include "passes/test_target.h"
 
-namespace tc {
+namespace tc::macs_test {
 namespace {
 
 /// After import, and again after all passes: fusion and layouts change nothing in what is multiplied.
@@ -66,4 +66,4 @@ TEST(MultiplyAccumulates, EveryIteration) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::macs_test

@@ -3,7 +3,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::microsoft_experts_test {
 namespace {
 
 const std::string kMs = "com.microsoft";
@@ -88,4 +88,4 @@ TEST(MoE, SaysWhatItCannot) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::microsoft_experts_test

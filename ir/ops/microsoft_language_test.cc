@@ -3,7 +3,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::microsoft_language_test {
 namespace {
 
 const std::string kMs = "com.microsoft";
@@ -261,4 +261,4 @@ TEST(GroupQueryAttention, HeadsAreNormalizedFirst) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::microsoft_language_test

@@ -4,7 +4,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::microsoft_layout_test {
 namespace {
 
 const std::string kMs = "com.microsoft";
@@ -97,4 +97,4 @@ TEST(MicrosoftLayout, FusedMatMulMovesBatchAxes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::microsoft_layout_test

@@ -3,7 +3,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::microsoft_linear_test {
 namespace {
 
 const std::string kMs = "com.microsoft";
@@ -58,4 +58,4 @@ TEST(RotarySections, EachPartOfAPositionTurnsItsColumns) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::microsoft_linear_test

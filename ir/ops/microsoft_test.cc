@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::microsoft_test {
 namespace {
 
 const std::string kMs = "com.microsoft";
@@ -104,4 +104,4 @@ TEST(QLinear, DynamicQuantizeMatMulIsCloseToTheRealProduct) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::microsoft_test

@@ -6,7 +6,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::ml_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -286,4 +286,4 @@ TEST(Ml, MapsAreCast) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::ml_test

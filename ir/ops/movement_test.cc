@@ -1,6 +1,6 @@
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::movement_test {
 namespace {
 
 std::vector<float> ramp(int n) {
@@ -237,4 +237,4 @@ TEST(Unique, SortedAndInOrderOfAppearance) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::movement_test

@@ -5,7 +5,7 @@
 
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::non_max_suppression_test {
 namespace {
 
 using Row = std::vector<int64_t>;
@@ -120,4 +120,4 @@ TEST(NonMaxSuppression, CentersAndDefaults) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::non_max_suppression_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::normalization_test {
 namespace {
 
 // (x - mean) / sqrt(variance + epsilon) in double, over groups of consecutive elements.
@@ -109,4 +109,4 @@ TEST(MeanVarianceNormalization, NormalisesOverItsAxes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::normalization_test

@@ -3,7 +3,7 @@
 #include "ir/loop/print.h"
 #include "ir/ops/op.h"
 
-namespace tc {
+namespace tc::op_builder_test {
 namespace {
 
 struct Fixture {
@@ -106,4 +106,4 @@ TEST(InferTypes, LoopGivesOneRowPerTrip) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::op_builder_test

@@ -8,7 +8,7 @@
 
 #include "ir/ops/op.h"
 
-namespace tc {
+namespace tc::operator_table_test {
 namespace {
 
 TEST(OperatorTable, DocumentIsCurrent) {
@@ -34,4 +34,4 @@ TEST(OperatorTable, AWordMayStandInTheDomain) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::operator_table_test

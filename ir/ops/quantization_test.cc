@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::quantization_test {
 namespace {
 
 Constant f32(Dims d, const std::vector<double>& v) { return tensor_of(DType::F32, std::move(d), v); }
@@ -81,4 +81,4 @@ TEST(DynamicQuantizeLinear, TakesFloat32Only) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::quantization_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::recurrent_test {
 namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -156,4 +156,4 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::recurrent_test

@@ -2,7 +2,7 @@
 
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::reduction_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
@@ -182,4 +182,4 @@ TEST(TfIdf, WeightsAreThoseOfThePool) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::reduction_test

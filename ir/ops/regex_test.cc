@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::regex_test {
 namespace {
 
 bool matches(const std::string& pattern, const std::string& text) {
@@ -82,4 +82,4 @@ TEST(Regex, HostilePatternsEndSoon) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::regex_test

@@ -4,7 +4,7 @@
 
 #include "ir/ops/op.h"
 
-namespace tc {
+namespace tc::regions_test {
 namespace {
 
 enum class End { Never, Always, AtRunTime };
@@ -78,4 +78,4 @@ TEST(InferLoop, StackedResultsHaveAKnownOrADeclaredLength) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::regions_test

@@ -4,7 +4,7 @@
 
 #include "ir/ops/test_cases.h"
 
-namespace tc::case_testing {
+namespace tc::case_testing::run_time_parameters_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -112,4 +112,4 @@ TEST(CenterCropPad, KeepsTheMiddle) {
 }
 
 }  // namespace
-}  // namespace tc::case_testing
+}  // namespace tc::case_testing::run_time_parameters_test

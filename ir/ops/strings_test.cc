@@ -5,7 +5,7 @@
 #include "ir/ops/test_cases.h"
 #include "ir/text.h"
 
-namespace tc {
+namespace tc::strings_test {
 namespace {
 
 using case_testing::Call;
@@ -75,4 +75,4 @@ TEST(StringOps, LettersFollowUnicodesSimpleMapping) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::strings_test

@@ -10,6 +10,7 @@
 #include "ir/interpreter.h"
 #include "ir/language/test_round_trip.h"
 #include "ir/ops/op.h"
+#include "ir/ops/test_ops.h"
 #include "templates/cuda/test_schedule.h"
 
 namespace tc::case_testing {
@@ -74,11 +75,7 @@ inline Result run(const Call& c) {
   return r;
 }
 
-inline std::vector<double> values(const Constant& c) {
-  std::vector<double> v;
-  for (int64_t k = 0; k < c->size(); k++) v.push_back(c->as_double(k));
-  return v;
-}
+using tc::values;
 /// Values of output 0.
 inline std::vector<double> values(const Call& c) { return values(run(c).outputs[0]); }
 

@@ -6,7 +6,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::traits_test {
 namespace {
 
 std::vector<const OpRow*> rows_with(OpTrait t) {
@@ -145,4 +145,4 @@ TEST(OpTraits, NeutralElementsChangeNoResult) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::traits_test

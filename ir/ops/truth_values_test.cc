@@ -7,7 +7,7 @@
 #include "ir/ops/op.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::truth_values_test {
 namespace {
 
 struct Call {
@@ -140,4 +140,4 @@ TEST(TruthValues, HaveTwoConstants) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::truth_values_test

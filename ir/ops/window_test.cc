@@ -3,7 +3,7 @@
 #include "ir/ops/resize.h"
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::window_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -233,4 +233,4 @@ TEST(MaxRoiPool, TakesTheMaximumOfEveryBin) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::window_test

@@ -7,7 +7,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 
-namespace tc {
+namespace tc::alias_query_test {
 namespace {
 
 const Var kThread = make_var("t"), kIteration = make_var("turn"), kStep = make_var("step");
@@ -168,4 +168,4 @@ TEST(AliasQuery, random_indices_agree_with_all_pairs_of_instances) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::alias_query_test

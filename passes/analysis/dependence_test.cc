@@ -7,7 +7,7 @@
 #include "passes/analysis/nest.h"
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::dependence_test {
 namespace {
 
 using namespace tc::testing;
@@ -146,4 +146,4 @@ TEST(Dependence, PartsOfADividedIndex) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::dependence_test

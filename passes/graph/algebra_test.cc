@@ -4,7 +4,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::algebra_test {
 namespace {
 
 TEST(CanonicalizeOps, GemmIsMatMulAndAdd) {
@@ -161,4 +161,4 @@ TEST(SimplifyExpr, ExpandIntoABroadcastGoes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::algebra_test

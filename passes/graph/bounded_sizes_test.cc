@@ -3,7 +3,7 @@
 
 #include "passes/graph/test_counted.h"
 
-namespace tc {
+namespace tc::bounded_sizes_test {
 namespace {
 
 using namespace counted_testing;
@@ -285,4 +285,4 @@ TEST(BoundedSizes, BranchesOfTwoShapesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::bounded_sizes_test

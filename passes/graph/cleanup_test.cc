@@ -2,7 +2,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::cleanup_test {
 namespace {
 
 TEST(FoldConstant, FoldsChainsOfConstants) {
@@ -126,4 +126,4 @@ TEST(SimplifyInference, DropoutIsItsOperand) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::cleanup_test

@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::combine_parallel_dense_test {
 namespace {
 
 Value* dense(TestGraph& t, Value* x, const std::string& n, int64_t out) {
@@ -37,4 +37,4 @@ TEST(CombineParallelDense, OtherOperandsAndLoneProductsStay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::combine_parallel_dense_test

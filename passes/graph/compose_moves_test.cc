@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::compose_moves_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -41,4 +41,4 @@ TEST(ComposeMoves, IndicesThatDivideStay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::compose_moves_test

@@ -4,7 +4,7 @@
 
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::constant_arithmetic_test {
 namespace {
 
 /// Numbers of many sizes, so that every result is rounded.
@@ -74,4 +74,4 @@ TEST(ConstantArithmetic, LeavesToFormulasWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::constant_arithmetic_test

@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::convert_layout_test {
 namespace {
 
 const std::vector<void (*)(Graph&, PassContext&)> kLayout = {convert_layout, simplify_expr, eliminate_identity};
@@ -90,4 +90,4 @@ TEST(ConvertLayout, OneAndThreeDimensions) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::convert_layout_test

@@ -3,7 +3,7 @@
 
 #include "passes/graph/test_counted.h"
 
-namespace tc {
+namespace tc::counted_shapes_test {
 namespace {
 
 using namespace counted_testing;
@@ -104,4 +104,4 @@ TEST(CountedShapes, TheNumberOfAllElements) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::counted_shapes_test

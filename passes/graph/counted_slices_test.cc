@@ -3,7 +3,7 @@
 
 #include "passes/graph/test_counted.h"
 
-namespace tc {
+namespace tc::counted_slices_test {
 namespace {
 
 using namespace counted_testing;
@@ -172,4 +172,4 @@ TEST(CountedSlices, ScatteringToIndicesOfSeveralNumbers) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::counted_slices_test

@@ -6,7 +6,7 @@
 #include "ir/test_random.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::counts_test {
 namespace {
 
 /// Counts a, b and c of 0 to 9, 2 to 7 and 1 to 40.
@@ -110,4 +110,4 @@ TEST(Counts, RandomFormsComputeWhatTheySay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::counts_test

@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::dynamic_to_static_test {
 namespace {
 
 /// Nodes without types, as an importer makes them.
@@ -203,4 +203,4 @@ TEST(DynamicToStatic, RefusesBodiesThatDoNotFitTheirNodes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::dynamic_to_static_test

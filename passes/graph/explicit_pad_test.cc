@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::explicit_pad_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -68,4 +68,4 @@ TEST(ExplicitPad, WindowsOfOneStayUnpadded) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::explicit_pad_test

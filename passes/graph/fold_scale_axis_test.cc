@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::fold_scale_axis_test {
 namespace {
 
 Attrs pads1() { return {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}; }
@@ -75,4 +75,4 @@ TEST(FoldScaleAxis, StrictKeepsTheModelsOrder) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::fold_scale_axis_test

@@ -1,7 +1,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::form_regions_test {
 namespace {
 
 const std::vector<void (*)(Graph&, PassContext&)> kRegions = {
@@ -70,4 +70,4 @@ TEST(FormRegions, ResultsStayTheSame) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::form_regions_test

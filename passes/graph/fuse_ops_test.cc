@@ -3,7 +3,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::fuse_ops_test {
 namespace {
 
 const std::vector<void (*)(Graph&, PassContext&)> kFuse = {to_functions, fuse_ops};
@@ -213,4 +213,4 @@ TEST(FuseOps, LongGraphsTakeLinearTime) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::fuse_ops_test

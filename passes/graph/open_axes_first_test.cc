@@ -8,7 +8,7 @@
 #include "passes/graph/test_counted.h"
 #include "passes/program/live_axes.h"
 
-namespace tc {
+namespace tc::open_axes_first_test {
 namespace {
 
 using namespace counted_testing;
@@ -96,4 +96,4 @@ TEST(OpenAxesFirst, HeadsBecomePartOfTheSize) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::open_axes_first_test

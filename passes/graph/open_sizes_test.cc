@@ -6,7 +6,7 @@
 #include "passes/graph/test_counted.h"
 #include "passes/program/live_axes.h"
 
-namespace tc {
+namespace tc::open_sizes_test {
 namespace {
 
 using namespace counted_testing;
@@ -247,4 +247,4 @@ TEST(OpenSizes, ASizeThatFollowsFromOthersIsASum) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::open_sizes_test

@@ -4,7 +4,7 @@
 
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::post_dominators_test {
 namespace {
 
 std::string after(const PostDominators& d, const Value* v) {
@@ -84,4 +84,4 @@ TEST(PostDominators, AreThoseOfTheDefinitionInRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::post_dominators_test

@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "ir/test_random.h"
+#include "passes/graph/rewrite.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::random_passes_test {
 namespace {
 
 using testing::Dice;
-
-Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
 
 // A graph of about ten nodes. Magnitudes are followed: every sum stays exact in single precision.
 class RandomGraph {
@@ -253,4 +252,4 @@ TEST(RandomPasses, KeepResultsInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::random_passes_test

@@ -5,7 +5,7 @@
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 
-namespace tc {
+namespace tc::sequences_test {
 namespace {
 
 /// Nodes without types, as an importer makes them.
@@ -127,4 +127,4 @@ TEST(Optionals, HoldOneTensorOrNothing) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sequences_test

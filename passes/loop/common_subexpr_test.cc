@@ -7,7 +7,7 @@
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::common_subexpr_test {
 namespace {
 
 Buffer f32s(const char* name, int64_t n = 16) { return make_buffer(name, DType::F32, {Dim(n)}); }
@@ -132,4 +132,4 @@ TEST(CommonSubexpr, Vectors) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::common_subexpr_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::dead_stores_test {
 namespace {
 
 // alloc acc: acc = 0; for i: acc += x[i]; y[0] = value
@@ -49,4 +49,4 @@ TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::dead_stores_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::end_sums_test {
 namespace {
 
 struct Sum {
@@ -63,4 +63,4 @@ TEST(EndSums, EachPreconditionByItself) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::end_sums_test

@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::flatten_buffers_test {
 namespace {
 
 // y[j, i] = x[i, j]
@@ -48,4 +48,4 @@ TEST_F(FlattenBuffers, RegistersAndSharedArraysKeepTheirShape) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::flatten_buffers_test

@@ -7,7 +7,7 @@
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::hoist_invariants_test {
 namespace {
 
 Buffer f32s(const char* name, Dims d) { return make_buffer(name, DType::F32, to_shape(d)); }
@@ -87,4 +87,4 @@ TEST(HoistInvariants, MeansTheSame) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::hoist_invariants_test

@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::hoist_pointers_test {
 namespace {
 
 constexpr int64_t kRows = 4, kColumns = 32;
@@ -86,4 +86,4 @@ TEST_F(HoistPointers, IndexesThatAreReadStay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::hoist_pointers_test

@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::index_width_test {
 namespace {
 
 /// for i in [0, a) for j in [0, b) y[0] += f(i, j)
@@ -42,4 +42,4 @@ TEST(IndexWidth, NumbersThatAreReadAreData) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::index_width_test

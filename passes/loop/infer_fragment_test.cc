@@ -14,7 +14,7 @@
 #include "ir/tensor_fn.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::infer_fragment_test {
 namespace {
 
 const MatrixInstruction& multiplies(std::string_view name) {
@@ -205,4 +205,4 @@ TEST(InferFragment, LeavesOtherLoopsAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::infer_fragment_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 
-namespace tc {
+namespace tc::initial_values_test {
 namespace {
 
 const Var kThread = make_var("thread"), kI = make_var("i"), kJ = make_var("j");
@@ -57,4 +57,4 @@ TEST(initial_values, memory_has_no_initial_value) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::initial_values_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 
-namespace tc {
+namespace tc::launch_hints_test {
 namespace {
 
 const Var kThread = make_var("thread"), kStep = make_var("step"), kOther = make_var("other");
@@ -43,4 +43,4 @@ TEST(launch_hints, unrolled_loops_stay_unrolled) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::launch_hints_test

@@ -5,7 +5,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::loop_pass_test {
 namespace {
 
 // y[i] = x[i], both of four elements
@@ -66,4 +66,4 @@ TEST(LoopPasses, NamesOfAListAreDistinct) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::loop_pass_test

@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::lower_index_math_test {
 namespace {
 
 // y[i - begin] = x[(i mod 4) * 8 + i div 8], for i from `begin` on
@@ -47,4 +47,4 @@ TEST_F(LowerIndexMath, NamesHaveRanges) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::lower_index_math_test

@@ -9,7 +9,7 @@
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::lower_lanes_test {
 namespace {
 
 struct Fixture {
@@ -263,4 +263,4 @@ TEST(LowerLanes, OtherFormsBecomePlainLoops) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::lower_lanes_test

@@ -8,7 +8,7 @@
 #include "ir/loop/print.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::lower_thread_allreduce_test {
 namespace {
 
 // A block of `threads`: y[t] = the sum (or maximum) of x over the group of n neighbours that t is in.
@@ -62,4 +62,4 @@ TEST_F(LowerThreadAllreduce, GroupsThatDoNotDivideTheBlockAreRefused) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::lower_thread_allreduce_test

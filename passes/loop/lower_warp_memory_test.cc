@@ -9,7 +9,7 @@
 #include "ir/loop/visit.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::lower_warp_memory_test {
 namespace {
 
 constexpr int64_t kThreads = 64;
@@ -128,4 +128,4 @@ TEST_F(LowerWarpMemory, the_interpreter_finds_lanes_that_are_missing) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::lower_warp_memory_test

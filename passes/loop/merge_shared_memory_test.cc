@@ -11,7 +11,7 @@
 #include "ir/loop/visit.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::merge_shared_memory_test {
 namespace {
 
 constexpr int64_t kThreads = 64;
@@ -176,4 +176,4 @@ TEST_F(MergeSharedMemory, copies_arrive_before_their_bytes_change_hands) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::merge_shared_memory_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::name_values_test {
 namespace {
 
 Expr chain(Expr e, int length) {
@@ -31,4 +31,4 @@ TEST(NameValues, WhatHasANameGetsNoOther) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::name_values_test

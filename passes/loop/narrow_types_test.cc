@@ -7,7 +7,7 @@
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::narrow_types_test {
 namespace {
 
 Buffer buffer(const char* name, DType t, int64_t n) { return make_buffer(name, t, {Dim(n)}); }
@@ -87,4 +87,4 @@ TEST(NarrowTypes, LeavesTheRestAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::narrow_types_test

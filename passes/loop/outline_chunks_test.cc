@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "passes/loop/vector_registers.h"
 
-namespace tc {
+namespace tc::outline_chunks_test {
 namespace {
 
 const Buffer kX = make_buffer("x", DType::F32, {Dim(128)}), kY = make_buffer("y", DType::F32, {Dim(4)});
@@ -60,4 +60,4 @@ TEST(VectorRegisters, AreThoseThatHoldVectors) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::outline_chunks_test

@@ -7,7 +7,7 @@
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 
-namespace tc {
+namespace tc::partition_loops_test {
 namespace {
 
 Expr f32(double v) { return make_float(DType::F32, v); }
@@ -76,4 +76,4 @@ TEST(PartitionLoops, ParallelLoopsStayWhole) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::partition_loops_test

@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::plan_scratch_test {
 namespace {
 
 // parallel c: alloc t; t[i] = x[i] + c; y[c] = t[7]
@@ -43,4 +43,4 @@ TEST_F(PlanScratch, OnlyLargeArraysLeaveTheStack) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::plan_scratch_test

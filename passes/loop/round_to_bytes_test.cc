@@ -8,7 +8,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::round_to_bytes_test {
 namespace {
 
 Expr number(double v) { return broadcast(make_float(DType::F32, v)); }
@@ -103,4 +103,4 @@ TEST(RoundToBytes, QuotientsRoundAsDivisionsDo) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::round_to_bytes_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::split_host_device_test {
 namespace {
 
 struct Split {
@@ -98,4 +98,4 @@ TEST(SplitHostDevice, WhatNoBodyReadsAnyMoreIsNotPassed) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::split_host_device_test

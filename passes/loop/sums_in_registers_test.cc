@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::sums_in_registers_test {
 namespace {
 
 struct Row {
@@ -59,4 +59,4 @@ TEST(SumsInRegisters, WhatIsReachedInAnotherWayStays) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sums_in_registers_test

@@ -9,7 +9,7 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 
-namespace tc {
+namespace tc::thread_sync_test {
 namespace {
 
 struct Memory {
@@ -171,4 +171,4 @@ TEST_F(ThreadSync, AWholeWarpExchanges) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::thread_sync_test

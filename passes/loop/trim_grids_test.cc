@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::trim_grids_test {
 namespace {
 
 constexpr int64_t kRows = 12, kColumns = 5;
@@ -87,4 +87,4 @@ TEST_F(TrimGrids, NearMisses) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::trim_grids_test

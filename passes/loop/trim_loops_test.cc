@@ -7,7 +7,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::trim_loops_test {
 namespace {
 
 constexpr int64_t kRows = 12, kColumns = 5;
@@ -145,4 +145,4 @@ TEST_F(TrimLoops, NearMisses) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::trim_loops_test

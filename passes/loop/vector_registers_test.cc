@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::vector_registers_test {
 namespace {
 
 TEST(VectorRegisters, PlacesAreSaidByFormula) {
@@ -31,4 +31,4 @@ TEST(VectorRegisters, PlacesAreSaidByFormula) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::vector_registers_test

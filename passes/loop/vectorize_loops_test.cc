@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::vectorize_loops_test {
 namespace {
 
 struct Case {
@@ -107,4 +107,4 @@ TEST(VectorizeLoops, LetsSayWhatIsAligned) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::vectorize_loops_test

@@ -4,7 +4,7 @@
 
 #include "passes/program/test_program.h"
 
-namespace tc {
+namespace tc::control_flow_test {
 namespace {
 
 Program program_of(const std::string& graph, bool cuda = false) { return testing::program_of(graph, cuda); }
@@ -147,4 +147,4 @@ TEST(InPlace, WhatABodyCapturesStays) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::control_flow_test

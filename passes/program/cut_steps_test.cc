@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::cut_steps_test {
 namespace {
 
 std::vector<Step> calls(size_t n) { return std::vector<Step>(n, Step{Call{}}); }
@@ -53,4 +53,4 @@ TEST(CutSteps, CapturedLoopsCountWholeAndStayWhole) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::cut_steps_test

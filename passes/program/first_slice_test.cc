@@ -6,7 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/test_random.h"
 
-namespace tc {
+namespace tc::first_slice_test {
 namespace {
 
 using testing::small_integers;
@@ -70,4 +70,4 @@ TEST(FirstSlice, OfColumnsOperandsStay) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::first_slice_test

@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::formula_test {
 namespace {
 
 // y[i] = max(sum(c, k) x[i * 2 + k, c] * w[k, c], 0), where k counts to `taps`.
@@ -55,4 +55,4 @@ TEST(Formula, ASumThatIsReadTwiceHasItsOwnLine) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::formula_test

@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 
-namespace tc {
+namespace tc::in_place_test {
 namespace {
 
 // y[i] = x[i] + r[i] over 100 elements, under loops that the test makes.
@@ -134,4 +134,4 @@ TEST(InPlace, ACopyThatComesFirstFallsAway) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::in_place_test

@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::kernel_name_test {
 namespace {
 
 TensorFn with_stages(const std::vector<std::string>& names) {
@@ -48,4 +48,4 @@ TEST(KernelName, StaysUnder64Characters) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::kernel_name_test

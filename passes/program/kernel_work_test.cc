@@ -8,7 +8,7 @@
 #include "templates/cpu/floor.h"
 #include "templates/cuda/floor.h"
 
-namespace tc {
+namespace tc::kernel_work_test {
 namespace {
 
 Program program_of(const std::string& graph, std::string_view cpu = "x86-64-v3") {
@@ -143,4 +143,4 @@ TEST(KernelWork, OfAScheduleThatMultipliesLess) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::kernel_work_test

@@ -4,7 +4,7 @@
 
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::name_axes_test {
 namespace {
 
 // y[i, j] = max(sum(k) x[i, k] * w[k, j], 0) in two stages whose axes are named as operators name them.
@@ -51,4 +51,4 @@ TEST(NameAxes, APermutedReadKeepsItsNames) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::name_axes_test

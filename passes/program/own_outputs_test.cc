@@ -5,7 +5,7 @@
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
 
-namespace tc {
+namespace tc::own_outputs_test {
 namespace {
 
 TEST(OwnOutputs, InputsAndRepeatedOutputsAreCopied) {
@@ -28,4 +28,4 @@ TEST(OwnOutputs, InputsAndRepeatedOutputsAreCopied) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::own_outputs_test

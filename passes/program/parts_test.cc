@@ -3,7 +3,7 @@
 
 #include "passes/program/test_program.h"
 
-namespace tc {
+namespace tc::parts_test {
 namespace {
 
 using testing::program_of;
@@ -102,4 +102,4 @@ TEST(Parts, ShortRowsAndSmallTensorsAreCopied) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::parts_test

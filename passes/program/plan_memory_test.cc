@@ -6,7 +6,7 @@
 
 #include "ir/test_random.h"
 
-namespace tc {
+namespace tc::plan_memory_test {
 namespace {
 
 Slot slot(int64_t bytes, int first, int last, int alias_of = -1) {
@@ -90,4 +90,4 @@ TEST(PlanMemory, RandomLivesDoNotMeetInShortAndLongGraphs) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::plan_memory_test

@@ -8,7 +8,7 @@
 #include "ir/open_size.h"
 #include "support/error.h"
 
-namespace tc {
+namespace tc::plan_open_sizes_test {
 namespace {
 
 // A program whose only input is a size; `slots` are added by the tests.
@@ -236,4 +236,4 @@ TEST(PlanOpenSizes, NumbersReadAsTheyAreMeant) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::plan_open_sizes_test

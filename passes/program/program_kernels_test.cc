@@ -5,7 +5,7 @@
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"
 
-namespace tc {
+namespace tc::program_kernels_test {
 namespace {
 
 Program program_of(const std::string& graph, int level = 2) {
@@ -80,4 +80,4 @@ TEST(Kernels, AScalarThatIsTheResultStaysAnOperand) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::program_kernels_test

@@ -4,7 +4,7 @@
 #include "ir/loop/print.h"
 #include "passes/program/test_program.h"
 
-namespace tc {
+namespace tc::sizes_on_device_test {
 namespace {
 
 /// Of a model whose size N is from `least` to 8.
@@ -105,4 +105,4 @@ TEST(SizesOnDevice, OnACpuNothingIsAValue) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sizes_on_device_test

@@ -5,7 +5,7 @@
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"
 
-namespace tc::testing {
+namespace tc::testing::variant_kernels_test {
 namespace {
 
 // `cpus`: the best last.
@@ -62,4 +62,4 @@ TEST(VariantKernels, OneProcessorHasNoTraceOfThem) {
 }
 
 }  // namespace
-}  // namespace tc::testing
+}  // namespace tc::testing::variant_kernels_test

@@ -3,7 +3,7 @@
 
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::apply_step_test {
 namespace {
 
 using namespace tc::testing;
@@ -171,4 +171,4 @@ TEST(ApplyStep, AllStepsHaveNames) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::apply_step_test

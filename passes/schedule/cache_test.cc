@@ -2,7 +2,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::cache_test {
 namespace {
 
 using namespace tc::testing;
@@ -240,4 +240,4 @@ TEST(ScheduleCache, PipelineOfAPrivateTile) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::cache_test

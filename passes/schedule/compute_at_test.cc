@@ -1,7 +1,7 @@
 // compute_inline, compute_at, reverse_compute_at.
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::compute_at_test {
 namespace {
 
 using namespace tc::testing;
@@ -177,4 +177,4 @@ TEST(ScheduleComputeAt, ReverseComputeAtWaitsForLaterLoops) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::compute_at_test

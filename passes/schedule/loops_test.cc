@@ -1,7 +1,7 @@
 // split, fuse, reorder, tile, unroll, vectorize, parallel, bind.
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::loops_test {
 namespace {
 
 using namespace tc::testing;
@@ -286,4 +286,4 @@ TEST(ScheduleLoops, StagesAreFoundByName) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::loops_test

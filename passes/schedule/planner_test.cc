@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tc {
+namespace tc::planner_test {
 namespace {
 
 std::vector<int64_t> all(const KnobValues& v) {
@@ -63,4 +63,4 @@ TEST(Planner, TakesWhatIsStatedAndSaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::planner_test

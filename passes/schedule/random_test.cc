@@ -10,7 +10,7 @@
 #include "passes/schedule/apply_step.h"
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::random_test {
 namespace {
 
 using namespace tc::testing;
@@ -370,4 +370,4 @@ TEST(ScheduleRandom, GpuLoopsHaveNoRaces) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::random_test

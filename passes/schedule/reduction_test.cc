@@ -1,7 +1,7 @@
 // rfactor, bind_reduction, decompose_reduction, pad, partition.
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::reduction_test {
 namespace {
 
 using namespace tc::testing;
@@ -224,4 +224,4 @@ TEST(ScheduleReduction, PartitionDecidesConditions) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::reduction_test

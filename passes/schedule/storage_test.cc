@@ -3,7 +3,7 @@
 #include "passes/loop/flatten_buffers.h"
 #include "passes/schedule/test_schedules.h"
 
-namespace tc {
+namespace tc::storage_test {
 namespace {
 
 using namespace tc::testing;
@@ -237,4 +237,4 @@ TEST(ScheduleBlocks, StandAboveTheirNests) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::storage_test

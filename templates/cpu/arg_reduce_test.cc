@@ -4,7 +4,7 @@
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::arg_reduce_test {
 namespace {
 
 testing::TestFunction extreme(const char* op, const Dims& dims, int64_t axis, bool last) {
@@ -51,4 +51,4 @@ TEST(CpuArgReduce, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::arg_reduce_test

@@ -4,7 +4,7 @@
 #include "ir/loop/build.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::bytes_test {
 namespace {
 
 using namespace tc::testing;
@@ -194,4 +194,4 @@ TEST(Bytes, OtherZeroPointsOfWeights) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::bytes_test

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-namespace tc {
+namespace tc::cpu_model_test {
 namespace {
 
 const std::string kV3 = "fma avx f16c avx2 bmi1 bmi2";
@@ -51,4 +51,4 @@ TEST(CpuModel, ProductsOfBytesAreFlags) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::cpu_model_test

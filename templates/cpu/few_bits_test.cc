@@ -5,7 +5,7 @@
 #include "ir/loop/build.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::few_bits_test {
 namespace {
 
 using namespace tc::testing;
@@ -349,4 +349,4 @@ TEST(FewBitsForm, NearMisses) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::few_bits_test

@@ -1,7 +1,7 @@
 // Interleaved results equal the plain loops: repeated elements, channels that become columns, rows beside vectors.
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::interleaved_store_test {
 namespace {
 
 using testing::FunctionBuilder;
@@ -60,4 +60,4 @@ TEST(CpuInterleavedStore, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::interleaved_store_test

@@ -2,7 +2,7 @@
 #include "passes/schedule/planner.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::planned_test {
 namespace {
 
 using namespace tc::testing;
@@ -116,4 +116,4 @@ TEST(PlannedSchedules, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::planned_test

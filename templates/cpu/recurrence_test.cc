@@ -6,7 +6,7 @@
 #include "passes/loop/lower_lanes.h"
 #include "templates/cpu/schedule_cpu.h"
 
-namespace tc {
+namespace tc::recurrence_test {
 namespace {
 
 struct Shape {
@@ -105,4 +105,4 @@ TEST(CpuRecurrence, ProductsReadPanels) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::recurrence_test

@@ -4,7 +4,7 @@
 #include "passes/graph/region.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::regions_test {
 namespace {
 
 using namespace tc::testing;
@@ -95,4 +95,4 @@ TEST(Attention, EveryCpu) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::regions_test

@@ -3,7 +3,7 @@
 #include "passes/program/in_place.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::schedule_cpu_test {
 namespace {
 
 using namespace tc::testing;
@@ -313,4 +313,4 @@ TEST(ScheduleCpu, ResidualsOfOneRowCanBeReplaced) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::schedule_cpu_test

@@ -1,7 +1,7 @@
 // What channels share is computed once and gives what the plain loops give: chunks, several axes, sums, conditions.
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::shared_values_test {
 namespace {
 
 using testing::FunctionBuilder;
@@ -93,4 +93,4 @@ TEST(CpuSharedValues, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::shared_values_test

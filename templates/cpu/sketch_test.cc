@@ -2,7 +2,7 @@
 #include "templates/cpu/test_schedule.h"
 #include "templates/test_sketch.h"
 
-namespace tc {
+namespace tc::sketch_test {
 namespace {
 
 using namespace tc::testing;
@@ -58,4 +58,4 @@ TEST(Sketch, IsNeverTheModelsChoice) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sketch_test

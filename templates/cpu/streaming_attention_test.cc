@@ -3,7 +3,7 @@
 #include "ir/ops/op.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::streaming_attention_test {
 namespace {
 
 using namespace tc::testing;
@@ -99,4 +99,4 @@ TEST(StreamingAttention, HeadsThatAreNoWholeVectorsAreForOthers) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::streaming_attention_test

@@ -3,7 +3,7 @@
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::subpixel_test {
 namespace {
 
 struct Shape {
@@ -60,4 +60,4 @@ TEST(CpuSubpixels, EvenSubpixelsAreOneFunction) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::subpixel_test

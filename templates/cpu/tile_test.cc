@@ -7,7 +7,7 @@
 
 #include "templates/points.h"
 
-namespace tc {
+namespace tc::tile_test {
 namespace {
 
 Tile on(const char* cpu, int64_t m, int64_t n, int64_t stride) { return choose_tile(*find_cpu(cpu), m, n, stride); }
@@ -110,4 +110,4 @@ TEST(Tile, StripsOfBytes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::tile_test

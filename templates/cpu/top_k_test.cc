@@ -5,7 +5,7 @@
 
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::top_k_test {
 namespace {
 
 // One of the two results; the other one is a temporary.
@@ -69,4 +69,4 @@ TEST(CpuTopK, OneElementIsFoundByComparing) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::top_k_test

@@ -1,7 +1,7 @@
 // Transpositions in tiles equal the plain loops: sizes beside those of tiles, axes between the two, work on the way.
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::transpose_test {
 namespace {
 
 using testing::FunctionBuilder;
@@ -138,4 +138,4 @@ TEST(CpuTranspose, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::transpose_test

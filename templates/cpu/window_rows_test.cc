@@ -2,7 +2,7 @@
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::window_rows_test {
 namespace {
 
 struct Shape {
@@ -74,4 +74,4 @@ TEST(CpuWindowRows, LeavesOthersAlone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::window_rows_test

@@ -13,7 +13,7 @@
 #include "passes/loop/infer_fragment.h"
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::attention_test {
 namespace {
 
 using namespace tc::testing;
@@ -365,4 +365,4 @@ TEST(CudaAttention, OtherShapesAreNone) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::attention_test

@@ -8,7 +8,7 @@
 #include "templates/cuda/test_bytes.h"
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::contraction_test {
 namespace {
 
 using namespace tc::testing;
@@ -332,4 +332,4 @@ TEST(CudaContraction, FewRowsOfBytes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::contraction_test

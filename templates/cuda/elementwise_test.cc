@@ -3,7 +3,7 @@
 
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::elementwise_test {
 namespace {
 
 using namespace tc::testing;
@@ -84,4 +84,4 @@ TEST(CudaTranspose, ShortAxesAndEqualNeighboursDoNotNeedThem) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::elementwise_test

@@ -5,7 +5,7 @@
 #include "ir/loop/visit.h"
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::gather_scatter_test {
 namespace {
 
 // Indices from 0 to n - 1, some of them several times, some counted from behind.
@@ -101,4 +101,4 @@ TEST(CudaScatter, AThreadPerColumnWalksTheUpdates) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::gather_scatter_test

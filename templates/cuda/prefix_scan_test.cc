@@ -4,7 +4,7 @@
 #include "templates/cuda/test_exact.h"
 #include "templates/cuda/test_schedule.h"
 
-namespace tc {
+namespace tc::prefix_scan_test {
 namespace {
 
 using namespace tc::testing;
@@ -77,4 +77,4 @@ TEST(CudaPrefixScan, many_or_short_sequences_have_a_thread_each) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::prefix_scan_test

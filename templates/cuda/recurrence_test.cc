@@ -4,7 +4,7 @@
 #include "ir/loop/visit.h"
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::recurrence_test {
 namespace {
 
 struct Shape {
@@ -84,4 +84,4 @@ TEST(CudaRecurrence, GatesAndStateAreOneLaunch) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::recurrence_test

@@ -5,7 +5,7 @@
 
 #include "ir/ops/test_ops.h"
 
-namespace tc {
+namespace tc::rows_ops_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::F32, DType::F16, DType::BF16, DType::F64};
@@ -83,4 +83,4 @@ TEST(CudaRowOps, ReductionsOfEveryType) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::rows_ops_test

@@ -4,7 +4,7 @@
 
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::rows_test {
 namespace {
 
 using namespace tc::testing;
@@ -157,4 +157,4 @@ TEST(CudaRows, WithoutElements) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::rows_test

@@ -6,7 +6,7 @@
 
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::schedule_cuda_test {
 namespace {
 
 using namespace tc::testing;
@@ -49,4 +49,4 @@ TEST(ScheduleCuda, Rows) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::schedule_cuda_test

@@ -2,7 +2,7 @@
 #include "templates/cuda/test_exact.h"
 #include "templates/test_sketch.h"
 
-namespace tc {
+namespace tc::sketch_test {
 namespace {
 
 using namespace tc::testing;
@@ -100,4 +100,4 @@ TEST(CudaSketch, IsNeverTheModelsChoice) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sketch_test

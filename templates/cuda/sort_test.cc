@@ -8,7 +8,7 @@
 #include "ir/ops/test_ops.h"
 #include "ir/ops/top_k.h"
 
-namespace tc {
+namespace tc::sort_test {
 namespace {
 
 // Values from -span to span, some of them NaN or infinite.
@@ -126,4 +126,4 @@ TEST(CudaSort, IsChosenForTopKOnly) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::sort_test

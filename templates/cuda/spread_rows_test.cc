@@ -6,7 +6,7 @@
 #include "ir/loop/print.h"
 #include "templates/cuda/template.h"
 
-namespace tc {
+namespace tc::spread_rows_test {
 namespace {
 
 // y[h, at + row, j] = x[h, row, j] for each of n rows, at most 8, with a thread for each of 4 heads.
@@ -70,4 +70,4 @@ TEST(SpreadRows, OthersStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::spread_rows_test

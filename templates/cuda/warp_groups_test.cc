@@ -6,7 +6,7 @@
 #include "templates/cuda/contraction.h"
 #include "templates/cuda/test_bytes.h"
 
-namespace tc {
+namespace tc::warp_groups_test {
 namespace {
 
 using namespace tc::testing;
@@ -97,4 +97,4 @@ TEST(WarpGroups, OnlyWhereTheyCan) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::warp_groups_test

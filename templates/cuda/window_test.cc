@@ -3,7 +3,7 @@
 
 #include "templates/cuda/test_exact.h"
 
-namespace tc {
+namespace tc::window_test {
 namespace {
 
 using namespace tc::testing;
@@ -63,4 +63,4 @@ TEST(CudaWindow, OtherNumbersOfChannelsAreReadOneByOne) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::window_test

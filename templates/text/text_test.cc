@@ -15,7 +15,7 @@
 #include "templates/text/tc_scalar.h"
 #include "templates/text/tc_types.h"
 
-namespace tc {
+namespace tc::text_test {
 namespace {
 
 struct Narrow {
@@ -198,4 +198,4 @@ TEST(Text, IncludedFilesComeAlong) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::text_test
