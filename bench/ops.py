@@ -88,6 +88,16 @@ def operators():
                {"w": (64, 32, 4, 4), "b": (32,)})
     yield Case("roi_align", 'y = RoiAlign <output_height = 7, output_width = 7, sampling_ratio = 2, spatial_scale = 0.0625> (x, r, i)',
                {"x": (1, 64, 50, 50), "r": boxes(100, 800)}, {"i": np.zeros(100, np.int64)})
+    image, regions, one = {"x": (1, 64, 50, 50)}, {"r": boxes(100, 800)}, {"i": np.zeros(100, np.int64)}
+    for mode in ("avg", "max"):
+        yield Case(f"roi_align_adaptive_{mode}", f'y = RoiAlign <output_height = 7, output_width = 7, spatial_scale = 0.0625, mode = "{mode}"> (x, r, i)',
+                   image | regions, one)
+    yield Case("max_roi_pool", "y = MaxRoiPool <pooled_shape = [7,7], spatial_scale = 0.0625> (x, r)",
+               image | {"r": np.concatenate([np.zeros((100, 1), np.float32), regions["r"]], axis=1)})
+    for count, classes, limit in ((1000, 1, 100), (300, 20, 50), (8400, 80, 100)):
+        yield Case(f"non_max_suppression_{count}_{classes}", "y = NonMaxSuppression (b, s, k, i, t)",
+                   {"b": boxes(count, 100)[None], "s": np.random.default_rng(2).random((1, classes, count)).astype(np.float32)},
+                   {"k": ints(limit), "i": np.float32([0.5]), "t": np.float32([0.7])}, counted=True)
     yield Case("top_k_300", "v, y = TopK (x, k)", {"x": (1, 8400)}, {"k": ints(300)}, outputs=("v", "y"))
     yield Case("top_k_5", "v, y = TopK (x, k)", {"x": (8, 1000)}, {"k": ints(5)}, outputs=("v", "y"))
     yield Case("top_k_rows", "v, y = TopK (x, k)", {"x": (64, 8400)}, {"k": ints(50)}, outputs=("v", "y"))

@@ -27,6 +27,10 @@ def counted_cases():
     limits = {"limit": ints(7), "iou": np.array([0.3], np.float32), "least": np.array([0.25], np.float32)}
     for form in (0, 1):
         yield Case(f"counted_boxes_{form}", f"y = NonMaxSuppression <center_point_box = {form}> (boxes, scores, limit, iou, least)", boxes, limits, counted=True)
+    # Equal scores in the order of the boxes, both zeros among them; scores below zero; infinite ones; no limit but the boxes.
+    few = rng.choice(np.float32([-np.inf, -2, -0.5, -0.0, 0.0, 0.5, 3, np.inf]), (2, 5, 33)).astype(np.float32)
+    yield Case("counted_boxes_equal_scores", "y = NonMaxSuppression (boxes, scores, limit, iou)", {"boxes": np.floor(boxes["boxes"]), "scores": few},
+               {"limit": ints(40), "iou": np.float32([0.2])}, counted=True)
     yield Case("counted_boxes_defaults", "y = NonMaxSuppression (boxes, scores, limit)", boxes, {"limit": ints(40)}, counted=True)
     yield Case("counted_detector", """y = NonMaxSuppression (boxes, scores, limit, iou, least)
 k = Gather <axis = 1> (y, bk)

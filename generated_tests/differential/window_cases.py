@@ -116,6 +116,12 @@ def cases():
         yield Case(f"grid_sample_channels_{channels}", "y = GridSample (x, g)", {"x": (2, channels, 9, 11), "g": np.random.default_rng(channels).uniform(-1.2, 1.2, (2, 3, size, 2)).astype(np.float32)})
         yield Case(f"roi_align_channels_{channels}", "y = RoiAlign <output_height = 3, output_width = 5, sampling_ratio = 2> (x, r, i)",
                    {"x": (2, channels, 12, 13), "r": np.float32([[0, 0, 5, 5], [-3, 2, 20, 7], [1, 1, 1, 1]])}, {"i": ints(1, 0, 1)})
+        boxes = np.float32([[0, 0, 5, 5], [-3, 2, 20, 7], [1, 1, 1, 1], [4, 5, 30, 26]])
+        for mode, pixel in (("avg", "half_pixel"), ("max", "output_half_pixel"), ("max", "half_pixel")):  # the box decides how many samples
+            yield Case(f"roi_align_adaptive_{mode}_{pixel}_{channels}", f'y = RoiAlign <output_height = 3, output_width = 2, mode = "{mode}", coordinate_transformation_mode = "{pixel}"> (x, r, i)',
+                       {"x": (2, channels, 12, 13), "r": boxes}, {"i": ints(1, 0, 1, 0)})
+        yield Case(f"max_roi_pool_channels_{channels}", "y = MaxRoiPool <pooled_shape = [3,2], spatial_scale = 0.5> (x, r)",
+                   {"x": (2, channels, 12, 13), "r": np.concatenate([np.float32([[1], [0], [1], [0]]), np.abs(boxes)], axis=1)})
         yield Case(f"resize_aligned_channels_{channels}", 'y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , , s)',
                    {"x": (1, channels, 7, 11)}, {"s": ints(1, channels, 12, size)})
     for c in (40, 72, 120):

@@ -1,8 +1,9 @@
 // NonMaxSuppression: per batch and class, the box of the highest score is taken and those that overlap it too much are
 // dropped, until none is left or enough are taken. Batches and classes are independent; their lists are then joined.
 #include <algorithm>
+#include <limits>
 
-#include "ir/ops/counting.h"
+#include "ir/ops/heap.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/parts.h"
 
@@ -38,74 +39,78 @@ struct Lists {
   Buffer chosen, taken;
 };
 
-/// The candidates of a row that are left, side by side: the box, its score, edges and area.
-struct Candidates {
-  Buffer box, score, top, left, bottom, right, area;
-  std::vector<Buffer> all() const { return {box, score, top, left, bottom, right, area}; }
+/// Edges and areas of the boxes that a row has taken so far, in the order of its list.
+struct Edges {
+  Buffer top, left, bottom, right, area;
 };
-
-/// Makes box j number `at` of the list.
-Stmt put(const Boxes& b, const Candidates& c, const Expr& at, const Expr& batch, const Expr& j, const Expr& score) {
-  const Interval y = extent(b, batch, j, 0), x = extent(b, batch, j, 1);
-  return seq({store(c.box, {at}, j), store(c.score, {at}, score), store(c.top, {at}, y.low),
-              store(c.bottom, {at}, y.high), store(c.left, {at}, x.low), store(c.right, {at}, x.high),
-              store(c.area, {at}, (x.high - x.low) * (y.high - y.low))});
-}
-
-Stmt move(const Candidates& c, const Expr& from, const Expr& to) {
-  Stmts moves;
-  for (const Buffer& column : c.all()) moves.push_back(store(column, {to}, load(column, {from})));
-  return seq(std::move(moves));
-}
 
 /// One box, in names.
 struct Box {
-  Var top = make_var("top", DType::F32), left = make_var("left", DType::F32), bottom = make_var("bottom", DType::F32),
-      right = make_var("right", DType::F32), area = make_var("area", DType::F32);
-  Stmt with(const Candidates& c, const Expr& at, Stmt body) const {
-    body = let(area, load(c.area, {at}), body);
-    body = let(bottom, load(c.bottom, {at}), let(right, load(c.right, {at}), body));
-    return let(top, load(c.top, {at}), let(left, load(c.left, {at}), body));
+  Var top = make_var("box_top", DType::F32), left = make_var("box_left", DType::F32),
+      bottom = make_var("box_bottom", DType::F32), right = make_var("box_right", DType::F32),
+      area = make_var("box_area", DType::F32);
+  Stmt with(const Boxes& b, const Expr& batch, const Expr& j, Stmt body) const {
+    const Interval y = extent(b, batch, j, 0), x = extent(b, batch, j, 1);
+    body = let(area, (Expr(right) - Expr(left)) * (Expr(bottom) - Expr(top)), body);
+    body = let(left, x.low, let(right, x.high, body));
+    return let(top, y.low, let(bottom, y.high, body));
+  }
+  Stmt put(const Edges& e, const Expr& at) const {
+    return seq({store(e.top, {at}, top), store(e.left, {at}, left), store(e.bottom, {at}, bottom),
+                store(e.right, {at}, right), store(e.area, {at}, area)});
   }
 };
 
-/// Runs `then` unless a box and the one at q overlap by more than the threshold. Boxes without area never do.
-Stmt unless_overlapping(const Boxes& b, const Candidates& c, const Box& box, const Expr& q, const Stmt& then) {
-  const Expr none = make_float(DType::F32, 0), area = load(c.area, {q});
+/// Runs `then` if number q of those taken and a box overlap by more than the threshold. Boxes without area never do.
+Stmt if_overlapping(const Boxes& b, const Edges& e, const Box& box, const Expr& q, const Stmt& then) {
+  // An edge that is not a number makes an area that is none either.
+  auto lower = [](const Expr& v, const Expr& w) { return select(v < w, v, w); };
+  auto higher = [](const Expr& v, const Expr& w) { return select(v > w, v, w); };
+  const Expr none = make_float(DType::F32, 0), area = load(e.area, {q});
   const Var width = make_var("width", DType::F32), height = make_var("height", DType::F32);
   const Var common = make_var("common", DType::F32), whole = make_var("whole", DType::F32);
-  const Expr overlap = Expr(width) > none && Expr(height) > none && Expr(box.area) > none && area > none &&
-                       Expr(whole) > none && Expr(common) / Expr(whole) > b.overlap;
-  Stmt body = if_then(logical_not(overlap), then);
-  body = let(common, Expr(width) * Expr(height), let(whole, Expr(box.area) + area - Expr(common), body));
-  body = let(height, min(Expr(box.bottom), load(c.bottom, {q})) - max(Expr(box.top), load(c.top, {q})), body);
-  return let(width, min(Expr(box.right), load(c.right, {q})) - max(Expr(box.left), load(c.left, {q})), body);
+  const Expr overlap =
+      area > none && Expr(box.area) > none && Expr(whole) > none && Expr(common) / Expr(whole) > b.overlap;
+  Stmt body = let(whole, area + Expr(box.area) - Expr(common), if_then(overlap, then));
+  body = if_then(Expr(height) > none, let(common, Expr(width) * Expr(height), body));
+  body = let(height, lower(load(e.bottom, {q}), box.bottom) - higher(load(e.top, {q}), box.top), body);
+  return let(width, lower(load(e.right, {q}), box.right) - higher(load(e.left, {q}), box.left),
+             if_then(Expr(width) > none, body));
 }
 
-Stmt select_boxes(const Boxes& b, const Lists& lists, const Candidates& c, const Var& r) {
-  const Var j = make_var("j"), p = make_var("p"), q = make_var("q"), batch = make_var("batch"),
-            group = make_var("group");
-  const Var best = make_var("best");
-  const Buffer candidates = counter("candidates"), kept = counter("kept"), first = counter("first");
+constexpr int64_t kTwoTo32 = int64_t(1) << 32;
+
+/// An integer that is larger for a higher score and, of equal scores, for the smaller number of a box.
+Expr rank(const Expr& score, const Expr& box) {
+  // Bits of floats are in the order of their values, those below zero in the opposite one; -0 becomes 0.
+  const Expr bits = bitcast(DType::I32, score + make_float(DType::F32, 0));
+  const Expr all = make_int(DType::I32, std::numeric_limits<int32_t>::max());
+  const Expr ordered = select(bits < make_int(DType::I32, 0), apply(Op::BitXor, {bits, all}), bits);
+  return cast(DType::I64, ordered) * Expr(kTwoTo32) + (Expr(kTwoTo32 - 1) - box);
+}
+Expr box_of_rank(const Expr& rank) { return Expr(kTwoTo32 - 1) - apply(Op::BitAnd, {rank, Expr(kTwoTo32 - 1)}); }
+
+/// The candidates of a row lie in a heap. The best is taken out of it, and into the list unless one that is there
+/// overlaps it: a box is compared with those taken alone, and only what is asked for is put in order.
+Stmt select_boxes(const Boxes& b, const Lists& lists, const Heap& heap, const Edges& edges, const Var& r) {
+  const Var j = make_var("j"), best = make_var("best"), batch = make_var("batch"), group = make_var("group");
+  const Buffer q = counter("q"), overlaps = counter("overlaps");
   const Expr score = b.scores({batch, group, j}), taken = load(lists.taken, {r});
-  const Stmt candidate = seq({put(b, c, value_of(candidates), batch, j, score), increment(candidates)});
+  const Stmt candidate = append(heap, rank(score, j));
   const Stmt collect = loop(j, b.count(), b.least ? if_then(score > b.least, candidate) : candidate);
-  // Candidates stay in the order of their numbers: of equal scores the first one wins.
-  const Stmt find =
-      seq({set(first, 0), loop(p, value_of(candidates),
-                               if_then(load(c.score, {p}) > load(c.score, {value_of(first)}), set(first, p)))});
-  const Stmt keep = seq({move(c, q, value_of(kept)), increment(kept)});
   const Box box;
-  const Stmt others = if_then(ne(q, best), unless_overlapping(b, c, box, q, keep));
-  const Stmt drop =
-      seq({set(kept, 0), box.with(c, best, loop(q, value_of(candidates), others)), set(candidates, value_of(kept))});
+  const Stmt compare =
+      seq({set(overlaps, 0), set(q, 0),
+           while_loop(value_of(q) < taken && eq(value_of(overlaps), 0),
+                      seq({if_overlapping(b, edges, box, value_of(q), set(overlaps, 1)), increment(q)}))});
   const Stmt take =
-      let(best, value_of(first),
-          seq({store(lists.chosen, {r, taken}, load(c.box, {best})), store(lists.taken, {r}, taken + 1), drop}));
-  const Stmt all = seq({store(lists.taken, {r}, Expr(0)), set(candidates, 0), collect,
-                        while_loop(value_of(candidates) > 0 && taken < b.limit, seq({find, take}))});
+      seq({store(lists.chosen, {r, taken}, best), box.put(edges, taken), store(lists.taken, {r}, taken + 1)});
+  const Stmt judge = box.with(b, batch, best, seq({compare, if_then(eq(value_of(overlaps), 0), take)}));
+  const Stmt next = let(best, box_of_rank(load(heap.element, {Expr(0)})), seq({drop_largest(heap), judge}));
+  const Stmt all = seq({store(lists.taken, {r}, Expr(0)), set(heap.count, 0), collect, order(heap),
+                        while_loop(value_of(heap.count) > 0 && taken < b.limit, next)});
   const Stmt body = let(batch, floor_div(r, Expr(b.classes())), let(group, floor_mod(r, Expr(b.classes())), all));
-  return alloc(candidates, alloc(kept, alloc(first, body)));
+  return alloc(heap.count, alloc(q, alloc(overlaps, body)));
 }
 
 /// The lists of all rows, one after the other, as [batch, class, box]; at most `bound` lines, zeros behind the last
@@ -133,6 +138,7 @@ Boxes read_operands(OpBuilder& b) {
   if (o.scores.dtype() != DType::F32 || o.scores.rank() != 3 || o.scores.dim(0) != o.boxes.dim(0) ||
       o.scores.dim(2) != o.boxes.dim(1))
     b.reject("scores must be f32[batch, class, box], of as many batches and boxes as the boxes", 1);
+  if (o.count() >= kTwoTo32) b.reject("there are more than 2^32 boxes", 1);
   const int64_t form = b.attr_int("center_point_box");
   if (form != 0 && form != 1) b.reject("attribute center_point_box must be 0 or 1");
   o.centers = form == 1;
@@ -161,14 +167,15 @@ void define_non_max_suppression(OpBuilder& b) {
   auto list = [](Dims d, DType t = DType::I64) { return ValueType::tensor(t, to_shape(d)); };
   const int64_t capacity = std::max<int64_t>(1, o.most);
   std::vector<ValueType> types = {list({rows, capacity}), list({rows})};
-  const Dims candidates = {std::max<int64_t>(1, o.count())};
-  types.push_back(list(candidates));                                          // which box a candidate is
-  for (int k = 0; k < 6; k++) types.push_back(list(candidates, DType::F32));  // its score, edges and area
-  const auto lists = b.nest("chosen", std::move(types), [&](const std::vector<Buffer>& out) {
-    const Var r = make_var("r");
-    const Candidates c = {out[2], out[3], out[4], out[5], out[6], out[7], out[8]};
-    return loop(r, rows, select_boxes(o, {out[0], out[1]}, c, r));
-  });
+  types.push_back(list({o.count() + 1}));
+  for (int k = 0; k < 5; k++) types.push_back(list({capacity}, DType::F32));
+  const auto lists = b.nest("chosen taken candidate top left bottom right area", std::move(types),
+                            [&](const std::vector<Buffer>& out) {
+                              const Var r = make_var("r");
+                              const Heap heap = {out[2], counter("candidates")};
+                              const Edges edges = {out[3], out[4], out[5], out[6], out[7]};
+                              return loop(r, rows, select_boxes(o, {out[0], out[1]}, heap, edges, r));
+                            });
   if (!b.wants(1)) {
     b.output(0, b.nest("selected", {list(dims)}, [&](const std::vector<Buffer>& out) {
       return join_lists(o, lists[0], lists[1], out[0], dims[0],
@@ -176,7 +183,7 @@ void define_non_max_suppression(OpBuilder& b) {
     })[0]);
     return;
   }
-  const auto selected = b.nest("selected", {list(dims), list({})}, [&](const std::vector<Buffer>& out) {
+  const auto selected = b.nest("selected lines", {list(dims), list({})}, [&](const std::vector<Buffer>& out) {
     return join_lists(o, lists[0], lists[1], out[0], dims[0],
                       [&](const Buffer& lines) { return store(out[1], {}, value_of(lines)); });
   });

@@ -79,7 +79,8 @@ class OpBuilder {
   std::vector<Tensor> reduce_tuple(std::string name, std::vector<DType> types, Dims shape, Dims raxes,
                                    const std::function<Exprs(const Exprs& i, const Exprs& r)>& f, Exprs init,
                                    const std::function<Exprs(const Exprs& lhs, const Exprs& rhs)>& combine);
-  /// Raw Loop IR that fills fresh outputs; `body` receives their buffers.
+  /// Raw Loop IR that fills fresh outputs; `body` receives their buffers. `name` holds the names of all outputs, separated by
+  /// blanks, of which the first is the nest's, or this alone.
   std::vector<Tensor> nest(std::string name, std::vector<ValueType> outputs,
                            const std::function<Stmt(const std::vector<Buffer>&)>& body);
   /// Stages added between begin_scan and end_scan advance together along their axis 0. A stage of the group that reads

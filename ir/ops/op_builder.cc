@@ -1,7 +1,9 @@
 // OpBuilder: turns the calls of a define() into the stages of a TensorFn. Stages that no wanted output needs are
 // dropped, so a define() writes down every output without asking.
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "ir/graph/origin.h"
 #include "ir/loop/op_rules.h"
@@ -277,17 +279,28 @@ static Stmt empty_strings(const Buffer& y) {
       static_dims(y->shape), [&](const Exprs& i) { return store(y, i, zero(DType::String)); }, "e");
 }
 
+// "chosen taken" names two results; "top_k", of a nest with two, is top_k_0 and top_k_1.
+static std::vector<std::string> nest_names(const std::string& name, size_t results) {
+  std::istringstream words(name);
+  std::vector<std::string> names(std::istream_iterator<std::string>(words), {});
+  if (names.size() == results) return names;
+  check(names.size() == 1, "a nest names itself or all of its results");
+  for (size_t k = 1; k < results; k++) names.push_back(name + "_" + to_text(int64_t(k)));
+  if (results > 1) names[0] += "_0";
+  return names;
+}
+
 std::vector<Tensor> OpBuilder::nest(std::string name, std::vector<ValueType> outputs,
                                     const std::function<Stmt(const std::vector<Buffer>&)>& body) {
   Stage s;
   s.kind = Stage::Kind::Nest;
+  const std::vector<std::string> names = nest_names(name, outputs.size());
   std::vector<Tensor> result;
   for (size_t k = 0; k < outputs.size(); k++) {
-    result.push_back(declare(outputs.size() == 1 ? name : name + "_" + to_text(int64_t(k)), outputs[k].dtype,
-                             static_dims(outputs[k].shape)));
+    result.push_back(declare(names[k], outputs[k].dtype, static_dims(outputs[k].shape)));
     s.outputs.push_back(result.back().buffer());
   }
-  s.name = std::move(name);
+  s.name = name.substr(0, name.find(' '));
   // An element that a nest leaves out holds garbage: of a number it means nothing, of a string it would be a view of memory.
   Stmts all;
   for (const Buffer& b : s.outputs)

@@ -34,54 +34,120 @@ struct RoiAlign {
   }
   /// How many samples a bin takes along an axis.
   Expr grid(const Expr& roi, int k) const { return samples > 0 ? Expr(samples) : i64(apply(Op::Ceil, {bin(roi, k)})); }
-  Expr position(const Expr& roi, int k, const Expr& bin_index, const Expr& sample) const {
-    const Expr b = bin(roi, k);
-    return edge(roi, k) + cast(t, bin_index) * b + (cast(t, sample) + c(0.5)) * b / cast(t, grid(roi, k));
+  /// A box along an axis: where it begins, the length of a bin, the samples in it.
+  struct Along {
+    Expr start, bin, count;
+  };
+  Along along(const Expr& roi, int k) const { return {edge(roi, k), bin(roi, k), grid(roi, k)}; }
+  Expr position(const Along& a, const Expr& bin_index, const Expr& sample) const {
+    return a.start + cast(t, bin_index) * a.bin + (cast(t, sample) + c(0.5)) * a.bin / cast(t, a.count);
   }
 
-  /// One bilinear sample; 0 where it lies more than a pixel outside.
-  Expr sample(const Exprs& i, const Expr& sy, const Expr& sx) const {
-    const Expr y = position(i[0], 1, i[2], sy), xx = position(i[0], 0, i[3], sx);
-    const Expr inside = y >= c(-1) && y <= real(height) && xx >= c(-1) && xx <= real(width);
-    struct Side {
-      Expr low, high, w_low, w_high;
-    };
-    auto side = [&](const Expr& v, const Expr& n) {
-      const Expr p = max(v, c(0)), floor = i64(apply(Op::Floor, {p}));
-      const Expr end = n - Expr(1), last = floor >= end;
-      const Expr low = min(floor, end), high = min(floor + 1, end);
-      const Expr frac = select(last, c(0), p - cast(t, floor));
-      return Side{low, high, c(1) - frac, frac};
-    };
-    const Side v = side(y, height), h = side(xx, width);
-    const Expr n = apply(Op::Index, {i64(batch({i[0]})), Expr(x.dim(0))});
-    auto at = [&](const Expr& row, const Expr& column) { return widen(x({n, i[1], row, column})); };
-    const Expr a = v.w_low * h.w_low * at(v.low, h.low), b = v.w_low * h.w_high * at(v.low, h.high);
-    const Expr d = v.w_high * h.w_low * at(v.high, h.low), e = v.w_high * h.w_high * at(v.high, h.high);
-    return select(inside, maximum ? max(max(a, b), max(d, e)) : a + b + d + e, c(0));
+  /// The two neighbours of a position along an axis of n pixels, and how much the higher one counts.
+  struct Side {
+    Expr low, high, weight;
+  };
+  Side side(const Expr& at, const Expr& n) const {
+    const Expr p = max(at, c(0)), floor = i64(apply(Op::Floor, {p})), end = n - Expr(1);
+    return {min(floor, end), min(floor + 1, end), select(floor >= end, c(0), p - cast(t, floor))};
+  }
+  Expr image(const Expr& roi) const { return apply(Op::Index, {i64(batch({roi})), Expr(x.dim(0))}); }
+  /// What a sample gives, between the rows of v and the columns of h.
+  Expr sample(const Expr& image, const Expr& channel, const Side& v, const Side& h) const {
+    auto at = [&](const Expr& row, const Expr& column) { return widen(x({image, channel, row, column})); };
+    const Expr above = c(1) - v.weight, before = c(1) - h.weight;
+    const Expr a = above * before * at(v.low, h.low), b = above * h.weight * at(v.low, h.high);
+    const Expr d = v.weight * before * at(v.high, h.low), e = v.weight * h.weight * at(v.high, h.high);
+    auto higher = [](const Expr& p, const Expr& q) { return select(p < q, q, p); };
+    return maximum ? higher(higher(a, b), higher(d, e)) : a + b + d + e;
+  }
+  /// Samples more than a pixel outside of the image are 0.
+  Expr inside(const Expr& at, const Expr& n) const { return at >= c(-1) && at <= real(n); }
+};
+
+/// So many channels share what depends on the box alone.
+constexpr int64_t kChannels = 8;
+
+/// Loops around body(bin, channels): bins {roi, first channel, oh, ow} of so many channels.
+Stmt for_each_bin(const Dims& out, const std::function<Stmt(const Exprs& bin, const Expr& channels)>& body) {
+  const Var roi = make_var("roi"), part = make_var("part"), oh = make_var("oh"), ow = make_var("ow");
+  const int64_t parts = (out[1] + kChannels - 1) / kChannels;
+  const Expr first = Expr(part) * Expr(kChannels), left = Expr(out[1]) - first;
+  const bool even = out[1] % kChannels == 0;
+  const Stmt bin = body({roi, first, oh, ow}, parts == 1 ? Expr(out[1])
+                                              : even     ? Expr(kChannels)
+                                                         : min(Expr(kChannels), left));
+  return loop(roi, out[0], loop(part, parts, loop(oh, out[2], loop(ow, out[3], bin))));
+}
+
+/// One axis of a box whose size decides how many samples a bin takes, in names; k = 0 for x, 1 for y.
+struct Samples {
+  const RoiAlign& r;
+  int k;
+  std::string axis = k == 0 ? "x" : "y";
+  Var start = make_var(axis + "_start", r.t), bin = make_var(k == 0 ? "bin_width" : "bin_height", r.t),
+      count = make_var(k == 0 ? "columns" : "rows");
+
+  Stmt named(const Expr& roi, Stmt body) const {
+    body = let(count, i64(apply(Op::Ceil, {bin})), body);
+    return let(start, r.edge(roi, k), let(bin, r.bin(roi, k), body));
+  }
+  /// Loops over the samples of a bin: body(side) where one lies inside of the image, `outside` elsewhere.
+  Stmt each(const Expr& bin_index, const Stmt& outside, const std::function<Stmt(const RoiAlign::Side&)>& body) const {
+    const Var s = make_var("s" + axis), at = make_var("at_" + axis, r.t), weight = make_var(axis + "_weight", r.t);
+    const Var low = make_var(axis + "_low"), high = make_var(axis + "_high");
+    const Expr n = k == 0 ? r.width : r.height;
+    const RoiAlign::Side side = r.side(at, n);
+    const Stmt inside = let(low, side.low, let(high, side.high, let(weight, side.weight, body({low, high, weight}))));
+    const Stmt one = let(at, r.position({start, bin, count}, bin_index, s), if_then(r.inside(at, n), inside, outside));
+    return loop(s, max(Expr(count), Expr(0)), one);
   }
 };
 
 Tensor roi_align_adaptive(OpBuilder& op, const RoiAlign& r, const Dims& out) {
+  const Op join = r.maximum ? Op::Max : Op::Add;
   return op.nest("roi_align", {ValueType::tensor(r.t, to_shape(out))}, [&](const std::vector<Buffer>& y) {
-    const Var roi = make_var("roi"), c = make_var("c"), oh = make_var("oh"), ow = make_var("ow");
-    const Var sy = make_var("sy"), sx = make_var("sx"), rows = make_var("rows"), columns = make_var("columns");
-    const Exprs i = {roi, c, oh, ow};
-    const Expr none = Expr(rows) <= 0 || Expr(columns) <= 0;
-    const Expr start = r.maximum ? select(none, zero(r.t), lowest(r.t)) : zero(r.t);
-    const Expr count = cast(r.t, max(Expr(rows) * Expr(columns), Expr(1)));
-    Stmt add = store(y[0], i, r.sample(i, sy, sx), r.maximum ? Op::Max : Op::Add);
-    Stmt samples = loop(sy, max(Expr(rows), Expr(0)), loop(sx, max(Expr(columns), Expr(0)), add));
-    Stmt bin = seq({store(y[0], i, start), samples, r.maximum ? Stmt() : store(y[0], i, load(y[0], i) / count)});
-    Stmt bins = loop(c, out[1], loop(oh, out[2], loop(ow, out[3], bin)));
-    return loop(roi, out[0], let(rows, r.grid(roi, 1), let(columns, r.grid(roi, 0), bins)));
+    return for_each_bin(out, [&](const Exprs& bin, const Expr& channels) {
+      const Samples rows{r, 1}, columns{r, 0};
+      const Var image = make_var("image");
+      const Buffer joined = make_buffer(r.maximum ? "highest" : "sums", r.t, {Dim(kChannels)}, Scope::Stack);
+      auto each = [&](const std::function<Stmt(const Exprs& c, const Expr& channel)>& f) {
+        const Var c = make_var("c");
+        return loop(c, channels, f({c}, bin[1] + Expr(c)));
+      };
+      const Expr none = Expr(rows.count) <= 0 || Expr(columns.count) <= 0;
+      const Expr start = r.maximum ? select(none, r.c(0), lowest(r.t)) : r.c(0);
+      auto nothing = [&] {
+        return r.maximum ? each([&](const Exprs& c, const Expr&) { return store(joined, c, r.c(0), join); }) : Stmt();
+      };
+      const Stmt samples = rows.each(bin[2], nothing(), [&](const RoiAlign::Side& v) {
+        return columns.each(bin[3], nothing(), [&](const RoiAlign::Side& h) {
+          return each([&](const Exprs& c, const Expr& channel) {
+            return store(joined, c, r.sample(image, channel, v, h), join);
+          });
+        });
+      });
+      const Expr count = cast(r.t, max(Expr(rows.count) * Expr(columns.count), Expr(1)));
+      const Stmt bins = seq({each([&](const Exprs& c, const Expr&) { return store(joined, c, start); }), samples,
+                             each([&](const Exprs& c, const Expr& channel) {
+                               const Expr result = load(joined, c);
+                               return store(y[0], with_axis(bin, 1, channel), r.maximum ? result : result / count);
+                             })});
+      const Stmt named = rows.named(bin[0], columns.named(bin[0], alloc(joined, bins)));
+      return let(image, r.image(bin[0]), named);
+    });
   })[0];
 }
 
 Tensor roi_align_fixed(OpBuilder& op, const RoiAlign& r, const Dims& out) {
-  const Tensor y = op.reduce("roi_align", r.maximum ? Op::Max : Op::Add, r.t, out, {r.samples, r.samples},
-                             [&](const Exprs& i, const Exprs& s) { return r.sample(i, s[0], s[1]); },
-                             {"roi", "c", "oh", "ow", "sy", "sx"});
+  const Tensor y =
+      op.reduce("roi_align", r.maximum ? Op::Max : Op::Add, r.t, out, {r.samples, r.samples},
+                [&](const Exprs& i, const Exprs& s) {
+                  const Expr v = r.position(r.along(i[0], 1), i[2], s[0]), h = r.position(r.along(i[0], 0), i[3], s[1]);
+                  const Expr value = r.sample(r.image(i[0]), i[1], r.side(v, r.height), r.side(h, r.width));
+                  return select(r.inside(v, r.height) && r.inside(h, r.width), value, r.c(0));
+                },
+                {"roi", "c", "oh", "ow", "sy", "sx"});
   if (r.maximum || r.samples == 1) return y;
   return op.compute("average", r.t, out, [&](const Exprs& i) { return y(i) / r.c(double(r.samples * r.samples)); });
 }
@@ -133,28 +199,32 @@ void define_max_roi_pool(OpBuilder& op) {
     const Expr v = widen(rois({roi, k})) * scale;
     return i64(select(v < c(0), apply(Op::Ceil, {v - c(0.5)}), apply(Op::Floor, {v + c(0.5)})));
   };
+  auto bound = [&](const Expr& roi, const Expr& o, int low, int64_t bins, int64_t extent, bool end) {
+    const Expr first = corner(roi, low), length = max(corner(roi, low + 2) - first + 1, Expr(1));
+    const Expr bin = cast(wide, length) / c(double(bins));
+    const Expr at = end ? apply(Op::Ceil, {cast(wide, o + 1) * bin}) : apply(Op::Floor, {cast(wide, o) * bin});
+    return min(max(i64(at) + first, Expr(0)), Expr(extent));
+  };
   op.output(0, op.nest("max_roi_pool", {ValueType::tensor(t, to_shape(out))}, [&](const std::vector<Buffer>& y) {
-    const Var roi = make_var("roi"), ch = make_var("c"), oh = make_var("oh"), ow = make_var("ow");
-    const Var h = make_var("h"), w = make_var("w"), n = make_var("n");
-    const Var top = make_var("top"), bottom = make_var("bottom"), left = make_var("left"), right = make_var("right");
-    auto bound = [&](const Expr& o, int low, int64_t bins, int64_t extent, bool end) {
-      const Expr first = corner(roi, low), length = max(corner(roi, low + 2) - first + 1, Expr(1));
-      const Expr bin = cast(wide, length) / c(double(bins));
-      const Expr at = end ? apply(Op::Ceil, {cast(wide, o + 1) * bin}) : apply(Op::Floor, {cast(wide, o) * bin});
-      return min(max(i64(at) + first, Expr(0)), Expr(extent));
-    };
-    const Exprs i = {roi, ch, oh, ow};
-    const Expr empty = Expr(bottom) <= Expr(top) || Expr(right) <= Expr(left);
-    Stmt scan = loop(h, max(Expr(bottom) - Expr(top), Expr(0)),
-                     loop(w, max(Expr(right) - Expr(left), Expr(0)), store(y[0], i, x({n, ch, h, w}), Op::Max),
-                          ForKind::Serial, left),
-                     ForKind::Serial, top);
-    Stmt bin = seq({store(y[0], i, select(empty, zero(t), lowest(t))), scan});
-    bin = let(top, bound(oh, 2, pooled[0], x.dim(2), false), let(bottom, bound(oh, 2, pooled[0], x.dim(2), true), bin));
-    bin = let(left, bound(ow, 1, pooled[1], x.dim(3), false), let(right, bound(ow, 1, pooled[1], x.dim(3), true), bin));
-    Stmt bins = loop(ch, out[1], loop(oh, out[2], loop(ow, out[3], bin)));
-    const Expr image = apply(Op::Index, {i64(rois({roi, 0})), Expr(x.dim(0))});
-    return loop(roi, out[0], let(n, image, bins));
+    return for_each_bin(out, [&](const Exprs& bin, const Expr& channels) {
+      const Var ch = make_var("c"), h = make_var("h"), w = make_var("w"), image = make_var("image");
+      const Var top = make_var("top"), bottom = make_var("bottom"), left = make_var("left"), right = make_var("right");
+      const Buffer highest = make_buffer("highest", t, {}, Scope::Register);
+      const Expr roi = bin[0], channel = bin[1] + Expr(ch),
+                 nothing = Expr(bottom) <= Expr(top) || Expr(right) <= Expr(left);
+      const Stmt one = store(highest, {}, x({image, channel, h, w}), Op::Max);
+      const Stmt scan = loop(h, Expr(bottom) - Expr(top), loop(w, Expr(right) - Expr(left), one, ForKind::Serial, left),
+                             ForKind::Serial, top);
+      const Stmt each =
+          seq({store(highest, {}, select(nothing, zero(t), lowest(t))), if_then(logical_not(nothing), scan),
+               store(y[0], with_axis(bin, 1, channel), load(highest, {}))});
+      Stmt body = loop(ch, channels, alloc(highest, each));
+      body = let(top, bound(roi, bin[2], 2, pooled[0], x.dim(2), false),
+                 let(bottom, bound(roi, bin[2], 2, pooled[0], x.dim(2), true), body));
+      body = let(left, bound(roi, bin[3], 1, pooled[1], x.dim(3), false),
+                 let(right, bound(roi, bin[3], 1, pooled[1], x.dim(3), true), body));
+      return let(image, apply(Op::Index, {i64(rois({roi, 0})), Expr(x.dim(0))}), body);
+    });
   })[0]);
 }
 

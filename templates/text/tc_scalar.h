@@ -115,8 +115,8 @@ TC_BITS(u64, uint64_t, f64, double)
 
 /* Max and min give NaN if either is NaN, as in NumPy; sign keeps NaN and gives 0 for both zeros. */
 #define TC_FLOAT(N, T, S)                                                                                        \
-  TC_SCALAR T tc_max_##N(T a, T b) { return a < b || b != b ? b : a; }                                           \
-  TC_SCALAR T tc_min_##N(T a, T b) { return b < a || b != b ? b : a; }                                           \
+  TC_SCALAR T tc_max_##N(T a, T b) { return b != b ? b : a < b ? b : a; }                                        \
+  TC_SCALAR T tc_min_##N(T a, T b) { return b != b ? b : b < a ? b : a; }                                        \
   TC_SCALAR T tc_sign_##N(T a) { return a != a ? a : (T)((a > 0) - (a < 0)); }                                   \
   TC_SCALAR T tc_sigmoid_##N(T a) { return 1 / (1 + exp##S(-a)); }                                               \
   TC_SCALAR T tc_floor_div_##N(T a, T b) { return floor##S(a / b); }                                             \
