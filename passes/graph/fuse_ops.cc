@@ -19,7 +19,8 @@
 // or all ways from it join again through elementwise work, rows and moves alone. And of the reader
 //   elementwise   element i of its result needs element i of v, or v is a move of no more elements than the result; behind
 //                 a sum of products or a window it is the first such work, or its value is the group's own
-//   a move        nobody else reads v, and the move repeats none of it; behind a sum of products it permutes whole axes
+//   a move        nobody else reads v, and the move repeats none of it; behind a sum of products it permutes whole axes,
+//                 on a processor with vectors none of them the last
 //   a Pad         nobody else reads v, and behind sums its index is affine; nothing joins behind it
 //   rows          v has the shape that is reduced; the work before is elementwise or an affine move, or other rows of
 //                 the same shape along the same axes
@@ -55,8 +56,8 @@ bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_
 class Fusion {
  public:
   /// `kept`: where the edges between kernels go, with reasons; null: nobody asks.
-  Fusion(Graph& g, bool splits_axes, std::vector<KeptEdge>* kept)
-      : g_(g), groups_(g), dominators_(g), part_(g.num_nodes(), -1), splits_axes_(splits_axes), kept_(kept) {}
+  Fusion(Graph& g, const TargetTraits& target, std::vector<KeptEdge>* kept)
+      : g_(g), groups_(g), dominators_(g), part_(g.num_nodes(), -1), target_(target), kept_(kept) {}
 
   void run() {
     for (const auto& owned : g_.nodes()) visit(owned.get());
@@ -234,9 +235,11 @@ class Fusion {
       case GroupKind::Move:
         if (!private_value) return "others read it, too";
         if (elements(n->outputs[0]) > elements(v)) return "the move repeats elements, which would be computed again";
-        if (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move ||
-            (p.kind == GroupKind::Contraction && groups_.traits(n).permutes))
-          return nullptr;
+        if (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move) return nullptr;
+        if (p.kind == GroupKind::Contraction && groups_.traits(n).permutes)
+          return target_.vector_lanes <= 1 || groups_.traits(n).keeps_last
+                     ? nullptr
+                     : "vectors of sums would be stored element by element: transposing what is there is faster";
         return "behind sums, a move can only permute whole axes of a sum of products";
       case GroupKind::Pad:
         if (!private_value) return "others read it without the padding";
@@ -245,7 +248,7 @@ class Fusion {
                    : "behind sums, padding can only move whole axes";
       case GroupKind::Rows: return why_not_rows(p, n, v, private_value);
       case GroupKind::Contraction:
-        return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)))
+        return private_value && (is_affine_move(p) || (target_.splits_axes && repeats(p, n, v)))
                    ? nullptr
                    : "a sum of products reads its operand many times: it would be computed again each time";
       case GroupKind::Window: return "a window reads its operand several times: it would be computed again each time";
@@ -355,7 +358,7 @@ class Fusion {
   const PostDominators dominators_;
   std::vector<int> part_;  // by position: the part that a node is in, -1 before it is in one
   int parts_ = 0;
-  const bool splits_axes_;  // the templates do
+  const TargetTraits& target_;
   std::vector<KeptEdge>* const kept_;
   std::map<std::pair<const Value*, const Node*>, const char*> refusals_;  // looked up only
 };
@@ -363,7 +366,7 @@ class Fusion {
 void fuse(Graph& g, const PassContext& cx, std::vector<KeptEdge>* kept) {
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) fuse(*r, cx, kept);
-  Fusion(g, cx.target.splits_axes, kept).run();
+  Fusion(g, cx.target, kept).run();
 }
 
 }  // namespace

@@ -55,6 +55,19 @@ TEST(FuseOps, AContractionWritesItsResultPermuted) {
   EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse)), "matmul+relu+transpose");
 }
 
+TEST(FuseOps, VectorsOfSumsAreStoredAsTheyAre) {
+  const auto kernels = [](const std::vector<int64_t>& perm, const Target& target) {
+    TestGraph t;
+    Value* m = t.op("m", "MatMul", {t.in("x", {3, 2, 4}), t.in("w", {3, 4, 5})});
+    Value* y = t.op("y", "Transpose", {m}, {{"perm", perm}});
+    return kernels_of(after_passes(t.out({y}), kFuse, 0, target));
+  };
+  const Target vectors = test_target("generic"), cuda = test_target("generic", true);
+  EXPECT_EQ(kernels({1, 0, 2}, vectors), "matmul+transpose");
+  EXPECT_EQ(kernels({0, 2, 1}, vectors), "matmul transpose");
+  EXPECT_EQ(kernels({0, 2, 1}, cuda), "matmul+transpose");
+}
+
 TEST(FuseOps, AVarianceIsNoContraction) {
   TestGraph t;
   Value* x = t.op("s", "Add", {t.in("x", {3, 8}), t.in("r", {3, 8})});

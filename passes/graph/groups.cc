@@ -62,6 +62,18 @@ bool is_permutation(const Stage& s) {
          std::all_of(l->index.begin(), l->index.end(), [](const Expr& e) { return as<VarRef>(e) || is_const(e, 0); });
 }
 
+/// Is the last axis of the operand that has more than one element also the last one of the result?
+bool keeps_last_axis(const Stage& s) {
+  const Load* l = as<Load>(s.values[0]);
+  auto is_one = [](const Dim& d) { return d.is_const() && d.value == 1; };
+  size_t from = l->index.size(), to = s.axes.size();
+  while (from > 0 && is_one(l->buffer->shape[from - 1])) --from;
+  while (to > 0 && is_one(s.axes[to - 1].extent)) --to;
+  if (from == 0 || to == 0) return true;
+  const VarRef* v = as<VarRef>(l->index[from - 1]);
+  return v && v->var == s.axes[to - 1].var;
+}
+
 /// What all reductions of the function have in common, if each reads a tensor of that shape once.
 std::optional<Rows> common_rows(const TensorFn& fn) {
   std::optional<Rows> common;
@@ -142,6 +154,7 @@ NodeTraits traits_of(const Node& n) {
   }
   t.affine = (t.kind == GroupKind::Move || t.kind == GroupKind::Pad) && is_affine_load(fn.stages[0]);
   t.permutes = t.kind == GroupKind::Move && is_permutation(fn.stages[0]);
+  t.keeps_last = t.permutes && keeps_last_axis(fn.stages[0]);
   return t;
 }
 

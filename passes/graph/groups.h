@@ -30,9 +30,10 @@ struct Group {
 /// How one fused node reads and writes; derived from its stages.
 struct NodeTraits {
   GroupKind kind = GroupKind::Opaque;
-  Dims domain, reduced;   // as in Group
-  bool affine = false;    // Move, Pad: every index is a sum of axes times constants
-  bool permutes = false;  // Move: every element goes to exactly one index, axes stay whole
+  Dims domain, reduced;     // as in Group
+  bool affine = false;      // Move, Pad: every index is a sum of axes times constants
+  bool permutes = false;    // Move: every element goes to exactly one index, axes stay whole
+  bool keeps_last = false;  // and what was side by side stays so
 };
 NodeTraits traits_of(const Node& n);
 /// Is the index a sum of axes times constants? Or, where `quotients` are allowed, of axes divided by one of their

@@ -103,9 +103,9 @@ inline void expect_same(const Graph& before, const Graph& after, uint64_t seed =
 
 /// Runs passes on a copy, checks that results stay the same, and returns the copy.
 inline Graph after_passes(const Graph& before, const std::vector<void (*)(Graph&, PassContext&)>& passes,
-                          double tolerance = 0) {
+                          double tolerance = 0, const Target& made_for = {}) {
   Graph g = before.clone();
-  TestTarget target;
+  TestTarget target(made_for);
   for (auto* pass : passes) {
     pass(g, target.cx);
     verify(g);

@@ -55,7 +55,7 @@ static int choose(quantized *m, quantized_cpu cpu)
 
 static int fits(const void *weights, size_t bytes)
 {
-  return bytes == QUANTIZED_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x9e2925131829a9d8));
+  return bytes == QUANTIZED_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x7d8b19d1ad166c1d));
 }
 
 quantized_status quantized_init_cpu(quantized *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, quantized_cpu cpu)

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define QUANTIZED_WORKSPACE_BYTES ((size_t)832)  /* of one instance, aligned to QUANTIZED_ALIGN */
+#define QUANTIZED_WORKSPACE_BYTES ((size_t)448)  /* of one instance, aligned to QUANTIZED_ALIGN */
 #define QUANTIZED_WEIGHTS_BYTES   ((size_t)832)
 #define QUANTIZED_ALIGN           64
 

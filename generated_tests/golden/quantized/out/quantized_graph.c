@@ -28,8 +28,10 @@ quantized_status quantized_graph(const quantized *m, const quantized_inputs *in,
   /* "qconv" */
   quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(in->image, AT_AS(uint8_t, image_nhwc_pad1));
   /* "qconv" */
-  quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d(AT_AS(uint8_t, image_nhwc_pad1),
-      WEIGHT_AS(int32_t, bias), WEIGHT_AS(int32_t, w_packed), WEIGHT_AS(int8_t, w_packed_2), out->y, SCRATCH);
+  quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b(AT_AS(uint8_t, image_nhwc_pad1), WEIGHT_AS(int32_t, bias),
+      WEIGHT_AS(int32_t, w_packed), WEIGHT_AS(int8_t, w_packed_2), AT_AS(uint8_t, y_nhwc));
+  /* "qconv" */
+  quantized_transpose_6x6x4_4x6x6_u8_49e9(AT_AS(uint8_t, y_nhwc), out->y);
   /* "lookup" */
   quantized_gather_7x2_4x2_i32_1f40(WEIGHT_AS(int32_t, table), in->rows, out->counts, STATUS);
   return *STATUS != 0 ? QUANTIZED_E_RANGE : QUANTIZED_OK;

@@ -10,9 +10,10 @@ extern "C" {
 #endif
 
 void quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(const uint8_t *TC_RESTRICT x, uint8_t *TC_RESTRICT pad);
-void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d(const uint8_t *TC_RESTRICT x,
+void quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b(const uint8_t *TC_RESTRICT x,
     const int32_t *TC_RESTRICT b, const int32_t *TC_RESTRICT w, const int8_t *TC_RESTRICT w2,
-    uint8_t *TC_RESTRICT transpose, unsigned char *scratch);
+    uint8_t *TC_RESTRICT requantize);
+void quantized_transpose_6x6x4_4x6x6_u8_49e9(const uint8_t *TC_RESTRICT x, uint8_t *TC_RESTRICT transpose);
 void quantized_gather_7x2_4x2_i32_1f40(const int32_t *TC_RESTRICT x, const int64_t *TC_RESTRICT indices,
     int32_t *TC_RESTRICT gather, int32_t *status);
 

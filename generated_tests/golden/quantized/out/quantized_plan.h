@@ -3,10 +3,11 @@
 #ifndef QUANTIZED_PLAN_H
 #define QUANTIZED_PLAN_H
 
-/* workspace: 832 bytes; tensors 192 (without reuse 192, largest live set 768), scratch of kernels 576 */
+/* workspace: 448 bytes; tensors 384 (without reuse 384, largest live set 384), scratch of kernels 0 */
 #define QUANTIZED_AT_image_nhwc_pad1 0         /* [1][8][8][3] u8 */
-#define QUANTIZED_AT_SCRATCH         192
-#define QUANTIZED_AT_STATUS          768
+#define QUANTIZED_AT_y_nhwc          192       /* [1][6][6][4] u8 */
+#define QUANTIZED_AT_SCRATCH         0
+#define QUANTIZED_AT_STATUS          384
 
 /* weights: a header of 64 bytes, then */
 #define QUANTIZED_W_bias             64        /* [4] i32 */

@@ -6,10 +6,12 @@
 #ifndef TC_VARIANT
 #  define TC_OF_VARIANT(f) f
 #endif
-#undef quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d
-#define quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d(...) TC_TRACE("quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d(" #__VA_ARGS__ ")", TC_OF_VARIANT(quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d)(__VA_ARGS__))
+#undef quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b
+#define quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b(...) TC_TRACE("quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b(" #__VA_ARGS__ ")", TC_OF_VARIANT(quantized_conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b)(__VA_ARGS__))
 #undef quantized_gather_7x2_4x2_i32_1f40
 #define quantized_gather_7x2_4x2_i32_1f40(...) TC_TRACE("quantized_gather_7x2_4x2_i32_1f40(" #__VA_ARGS__ ")", TC_OF_VARIANT(quantized_gather_7x2_4x2_i32_1f40)(__VA_ARGS__))
+#undef quantized_transpose_6x6x4_4x6x6_u8_49e9
+#define quantized_transpose_6x6x4_4x6x6_u8_49e9(...) TC_TRACE("quantized_transpose_6x6x4_4x6x6_u8_49e9(" #__VA_ARGS__ ")", TC_OF_VARIANT(quantized_transpose_6x6x4_4x6x6_u8_49e9)(__VA_ARGS__))
 #undef quantized_transpose_pad_3x6x6_8x8x3_u8_e1be
 #define quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(...) TC_TRACE("quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(" #__VA_ARGS__ ")", TC_OF_VARIANT(quantized_transpose_pad_3x6x6_8x8x3_u8_e1be)(__VA_ARGS__))
 #undef memcpy
@@ -18,8 +20,9 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work quantized_work[] = {
-  {"conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d", 3888, 944, 40.5, 1},
+  {"conv2d_bias_requantize_8x8x3_6x6x4_k3_u8_4f3b", 3888, 944, 40.5, 1},
   {"gather_7x2_4x2_i32_1f40", 0, 96, 0.3, 1},
+  {"transpose_6x6x4_4x6x6_u8_49e9", 0, 288, 0.8, 1},
   {"transpose_pad_3x6x6_8x8x3_u8_e1be", 0, 300, 0.8, 1}
 };
 #endif
