@@ -126,6 +126,15 @@ def cases():
                    {"x": (1, channels, 7, 11)}, {"s": ints(1, channels, 12, size)})
     for c in (40, 72, 120):
         yield Case(f"depthwise_5_{c}", f"t = Conv <group = {c}, pads = [2,2,2,2]> (x, w, b)\n y = Relu (t)", {"x": (1, c, 9, 10)}, {"w": (c, 1, 5, 5), "b": (c,)})
+    # To few channels, behind a layer that leaves the channels last: as an output of the model, and with what networks end in.
+    for c, kernel, out in ((16, 3, 1), (16, 3, 3), (5, 3, 2), (40, 1, 3), (3, 5, 4), (2, 7, 1), (64, 3, 7)):
+        for end in ("Identity", "Sigmoid", "Clip"):
+            bounds = ", zero, one" if end == "Clip" else ""
+            yield Case(f"to_few_channels_{c}_{kernel}_{out}_{end.lower()}", f"a = Conv (x, v)\n t = Conv <pads = {[kernel // 2] * 4}> (a, w, b)\n y = {end} (t{bounds})", {"x": (2, 6, 9, 21)},
+                       {"v": (c, 6, 1, 1), "w": (out, c, kernel, kernel), "b": (out,), "zero": np.float32(0), "one": np.float32(1)})
+    yield Case("signal_to_one_channel", "a = Conv <pads = [3,3]> (x, v)\n t = Conv <pads = [3,3]> (a, w, b)\n y = Tanh (t)", {"x": (1, 4, 131)}, {"v": (32, 4, 7), "w": (1, 32, 7), "b": (1,)})
+    for n in (1, 2, 3):
+        yield Case(f"product_of_{n}_columns", "t = MatMul (x, w)\n y = Add (t, b)", {"x": (37, 51)}, {"w": (51, n), "b": (n,)})
     for padding in ("zeros", "border", "reflection"):
         yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})

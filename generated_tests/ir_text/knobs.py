@@ -37,6 +37,7 @@ MODELS = {
     "both": ("g (float[3, 20, 33] a, float[3, 33, 40] b) => (float[3, 20, 40] y) { y = MatMul(a, b) }", []),
     "doubles": ("g (double[20, 33] a, double[33, 40] b) => (double[20, 40] y) { y = MatMul(a, b) }", []),
     "filter3": ("g (float[1, 32, 14, 14] x) => (float[1, 32, 14, 14] y) " + weights(w=floats(32, 32, 3, 3)) + " { c = Conv <pads = [1, 1, 1, 1]> (x, w)  y = Relu(c) }", []),
+    "mask": ("g (float[1, 16, 20, 21] x) => (float[1, 3, 20, 21] y) " + weights(v=floats(16, 16, 1, 1), w=floats(3, 16, 3, 3)) + " { a = Conv(x, v)  y = Conv <pads = [1, 1, 1, 1]> (a, w) }", []),
     "depthwise": ("g (float[1, 32, 30, 31] x) => (float[1, 32, 30, 31] y) " + weights(v=floats(32, 32, 1, 1), w=floats(32, 1, 3, 3)) +
                   " { a = Conv(x, v)  b = Relu(a)  c = Conv <group = 32, pads = [1, 1, 1, 1]> (b, w)  y = Relu(c) }", []),
     "transposed": ("g (float[1, 16, 9, 10] x) => (float[1, 20, 18, 20] y) " + weights(w=floats(16, 20, 4, 4)) + " { y = ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w) }", []),
@@ -74,7 +75,7 @@ MODELS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 # What one of the models at least has to be scheduled by; the others are for plans that a unit test makes.
 TEMPLATES = {
-    "c": {"tile", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence"},
+    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence"},
     "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "stage", "attention", "prefix_scan", "recurrence", "sort"},
 }
 ONLY = {"halved": "cuda", "doubles": "c"}

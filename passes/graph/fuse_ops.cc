@@ -20,7 +20,7 @@
 //   elementwise   element i of its result needs element i of v, or v is a move of no more elements than the result; behind
 //                 a sum of products or a window it is the first such work, or its value is the group's own
 //   a move        nobody else reads v, and the move repeats none of it; behind a sum of products it permutes whole axes,
-//                 on a processor with vectors none of them the last
+//                 on a processor with vectors none of them the last if the sum runs along the last axis of an operand
 //   a Pad         nobody else reads v, and behind sums its index is affine; nothing joins behind it
 //   rows          v has the shape that is reduced; the work before is elementwise or an affine move, or other rows of
 //                 the same shape along the same axes
@@ -237,7 +237,7 @@ class Fusion {
         if (elements(n->outputs[0]) > elements(v)) return "the move repeats elements, which would be computed again";
         if (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move) return nullptr;
         if (p.kind == GroupKind::Contraction && groups_.traits(n).permutes)
-          return target_.vector_lanes <= 1 || groups_.traits(n).keeps_last
+          return groups_.traits(n).keeps_last || !has_vectors_of_sums(p)
                      ? nullptr
                      : "vectors of sums would be stored element by element: transposing what is there is faster";
         return "behind sums, a move can only permute whole axes of a sum of products";
@@ -297,6 +297,12 @@ class Fusion {
                        })
                ? nullptr
                : "rows are read as vectors, and the work before gathers single elements";
+  }
+
+  /// Do the templates walk the operands as they lie, along the sum, and have neighbours of the result in vectors?
+  bool has_vectors_of_sums(const Group& p) {
+    return target_.vector_lanes > 1 &&
+           std::any_of(p.nodes.begin(), p.nodes.end(), [&](const Node* m) { return groups_.traits(m).sums_last; });
   }
 
   bool is_affine_move(const Group& p) {

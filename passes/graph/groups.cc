@@ -62,16 +62,57 @@ bool is_permutation(const Stage& s) {
          std::all_of(l->index.begin(), l->index.end(), [](const Expr& e) { return as<VarRef>(e) || is_const(e, 0); });
 }
 
-/// Is the last axis of the operand that has more than one element also the last one of the result?
+bool is_one(const Dim& d) { return d.is_const() && d.value == 1; }
+
+/// The index of a load along the last axis that has more than one element; null: there is none.
+const Expr* last_index(const Load& l) {
+  for (size_t d = l.index.size(); d-- > 0;)
+    if (!is_one(l.buffer->shape[d])) return &l.index[d];
+  return nullptr;
+}
+
+/// Is the last axis of the operand also the last one of the result?
 bool keeps_last_axis(const Stage& s) {
-  const Load* l = as<Load>(s.values[0]);
-  auto is_one = [](const Dim& d) { return d.is_const() && d.value == 1; };
-  size_t from = l->index.size(), to = s.axes.size();
-  while (from > 0 && is_one(l->buffer->shape[from - 1])) --from;
+  const Expr* from = last_index(*as<Load>(s.values[0]));
+  size_t to = s.axes.size();
   while (to > 0 && is_one(s.axes[to - 1].extent)) --to;
-  if (from == 0 || to == 0) return true;
-  const VarRef* v = as<VarRef>(l->index[from - 1]);
+  if (!from || to == 0) return true;
+  const VarRef* v = as<VarRef>(*from);
   return v && v->var == s.axes[to - 1].var;
+}
+
+bool reads_constant(const Node& n, const Load& l) {
+  const auto& inputs = n.fn->inputs;
+  const size_t k = size_t(std::find(inputs.begin(), inputs.end(), l.buffer) - inputs.begin());
+  if (k == inputs.size()) return false;
+  const Value* v = n.inputs[n.fn->operands.empty() ? k : size_t(n.fn->operands[k])];
+  return v && v->is_constant();
+}
+
+/// Is the index an axis of the sum, or one behind multiples of its size: the channels of a group?
+bool walks_sum(const Expr& index, const Stage& s) {
+  const Apply* sum = as<Apply>(index);
+  const bool split = sum && sum->op == Op::Add;
+  for (const Axis& a : s.raxes) {
+    const auto is_axis = [&](const Expr& e) { return as<VarRef>(e) && as<VarRef>(e)->var == a.var; };
+    if (is_axis(index)) return true;
+    if (!split || !a.extent.is_const() || !(is_axis(sum->args[0]) || is_axis(sum->args[1]))) continue;
+    const Apply* block = as<Apply>(sum->args[is_axis(sum->args[0]) ? 1 : 0]);
+    const auto size = block && block->op == Op::Mul ? as_const_int(block->args[1]) : std::nullopt;
+    if (size && *size % a.extent.value == 0) return true;
+  }
+  return false;
+}
+
+/// Does a stage sum along the last axis of an operand that is computed?
+bool sums_last_axis(const Node& n, const Stage& s) {
+  bool found = false;
+  walk(s.values[0], [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    const Expr* last = l && !reads_constant(n, *l) ? last_index(*l) : nullptr;
+    return !(found = found || (last && walks_sum(*last, s)));
+  });
+  return found;
 }
 
 /// What all reductions of the function have in common, if each reads a tensor of that shape once.
@@ -155,6 +196,9 @@ NodeTraits traits_of(const Node& n) {
   t.affine = (t.kind == GroupKind::Move || t.kind == GroupKind::Pad) && is_affine_load(fn.stages[0]);
   t.permutes = t.kind == GroupKind::Move && is_permutation(fn.stages[0]);
   t.keeps_last = t.permutes && keeps_last_axis(fn.stages[0]);
+  for (const Stage& stage : fn.stages)
+    t.sums_last = t.sums_last ||
+                  (t.kind == GroupKind::Contraction && stage.kind == Stage::Kind::Reduce && sums_last_axis(n, stage));
   return t;
 }
 

@@ -34,6 +34,7 @@ struct NodeTraits {
   bool affine = false;      // Move, Pad: every index is a sum of axes times constants
   bool permutes = false;    // Move: every element goes to exactly one index, axes stay whole
   bool keeps_last = false;  // and what was side by side stays so
+  bool sums_last = false;   // Contraction: what lies side by side in an operand that is computed is summed
 };
 NodeTraits traits_of(const Node& n);
 /// Is the index a sum of axes times constants? Or, where `quotients` are allowed, of axes divided by one of their

@@ -3,6 +3,7 @@
 #include "templates/choose_template.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/few_bits.h"
+#include "templates/cpu/lanes.h"
 #include "templates/cpu/open_rows.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
@@ -20,12 +21,21 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(a.fn, a.constant_input, part, false);
 }
 
+// Columns that fill a part of a vector are better than none. What is costly fills vectors in a stage of its own.
+std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
+  if (a.canonical && is_costly(a.canonical->epilogue)) return {};
+  TemplateArgs few = a;
+  few.few_columns = true;
+  return schedule_contraction(few);
+}
+
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr Template<TemplateArgs> kTemplates[] = {
     {"winograd", schedule_winograd},              // 3 x 3 convolutions of stride 1, with fewer multiplications
     {"subpixels", schedule_subpixels},            // sums that take every s-th term: transposed convolutions
     {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
     {"few_bits", schedule_few_bits},              // products with weights of 2 to 8 bits
+    {"dots", schedule_dots},                      // sums of products of few columns, in vectors along the sum
     {"contraction", schedule_contraction},        // sums of products: matrix products and convolutions
     {"window_rows", schedule_window_rows},        // windows along the vectors: pooling with the channels first
     {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions
@@ -42,6 +52,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"open_rows", schedule_open_rows},                      // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
+    {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything
     {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for

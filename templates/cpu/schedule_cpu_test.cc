@@ -16,6 +16,18 @@ TEST(ScheduleCpu, ConvolutionsWithTailsEverywhere) {
   expect_equal(convolution({.h = 8, .w = 8, .c = 16, .oc = 24, .kernel = 1, .residual = true, .border = 2}), "matmul");
 }
 
+// To few channels: vectors along the sum, where it lies side by side; else columns that fill a part of a vector.
+TEST(ScheduleCpu, ConvolutionsToAFewChannels) {
+  for (const char* cpu : {"generic", "x86-64-v3", "znver4"})
+    for (const int64_t oc : {2, 3, 5}) {
+      expect_equal(convolution({.h = 9, .w = 21, .c = 17, .oc = oc}), "dots", cpu);
+      expect_equal(convolution({.h = 12, .w = 11, .c = 16, .oc = oc, .stride = 2, .dilation = 2, .border = 1}), "dots",
+                   cpu);
+      expect_equal(convolution({.h = 6, .w = 7, .c = 256, .oc = oc, .kernel = 1, .residual = true}), "dots", cpu);
+    }
+  expect_equal(convolution({.h = 9, .w = 21, .c = 2, .oc = 3, .dilation = 2, .residual = false}), "matmul");
+}
+
 TEST(ScheduleCpu, EveryCpuHasTilesThatFit) {
   for (const CpuModel& cpu : cpu_models()) {
     expect_equal(convolution({.h = 9, .w = 11, .c = 8, .oc = 40}), "matmul", std::string(cpu.name).c_str());

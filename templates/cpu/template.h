@@ -14,7 +14,7 @@ struct TemplateArgs {
   const std::vector<bool>& constant_input;
   const CpuModel& cpu;
   const ScheduleOptions& options;
-  bool few_columns = false;  // contractions of two columns and more: there is no better form
+  bool few_columns = false;  // contractions of two or three columns, and no others
   PlanEntry plan = {};       // where the template's own numbers are decided
 };
 
@@ -25,6 +25,9 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 /// Sums of products of f32 or bytes. Declines if no axis of at least 4 has unit stride in the result, if both factors
 /// read that axis or none does, or if an index is not affine.
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+/// Sums of products of f32 with known weights and few columns, whose terms lie side by side. Declines under strict_fp, costly
+/// epilogues, pieces of fewer than 8 terms, and columns enough to fill vectors.
+std::optional<Scheduled> schedule_dots(const TemplateArgs& a);
 /// Sums of products of f32 with known weights that are numbers of few bits (few_bits.h). Declines under strict_fp, batches,
 /// and a border around the result.
 std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);

@@ -1,0 +1,177 @@
+// Sums of products with few columns: what is summed lies side by side, and vectors run along it.
+//
+//   for rows, MR at a time:                      shared among threads
+//     acc[MR][N] = 0                             a vector for each sum
+//     for pieces of the sum: for v in vectors of a piece:
+//       acc[i][n] += x[row i, piece, v] * w[n, piece, v]
+//     y[row i, n] = epilogue(the lanes of acc[i][n] joined)
+//
+// A convolution to a few channels (a mask, a picture) would leave most lanes of vectors of its results empty.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cpu/lanes.h"
+#include "templates/cpu/template.h"
+#include "templates/match/axes.h"
+
+namespace tc {
+namespace {
+
+using Point = std::vector<std::pair<Var, Expr>>;
+
+constexpr int64_t kMostRows = 8, kFewestLanes = 8;
+constexpr int64_t kJoinCost = 12;  // multiplications that take as long as joining the lanes of a vector
+
+struct Dots {
+  Canonical c;
+  std::vector<Axis> rows, pieces;  // of the result; of the sum, around `lane`
+  Axis lane;
+  std::optional<Axis> column;
+  Expr product;  // of a load that the rows read and of packed weights
+  int64_t columns() const { return column ? column->extent.value : 1; }
+};
+
+// The factors of a product: a load, and what is known of the weights, before buffers were made flat.
+struct Factors {
+  Expr x, w;
+};
+std::optional<Factors> factors(const TemplateArgs& a) {
+  const Canonical& c = *a.canonical;
+  const Apply *flat = as<Apply>(c.value), *shaped = as<Apply>(c.shaped_value);
+  if (!flat || flat->op != Op::Mul || !shaped || shaped->op != Op::Mul) return {};
+  const auto known = [&](int k) { return is_constant(flat->args[size_t(k)], c, a.constant_input); };
+  if (known(0) == known(1)) return {};
+  const size_t x = known(0) ? 1 : 0;
+  const Load* l = as<Load>(flat->args[x]);
+  if (!l || l->buffer->dtype != DType::F32) return {};
+  return Factors{flat->args[x], shaped->args[1 - x]};
+}
+
+std::vector<Var> joined(std::vector<Var> a, const std::vector<Var>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// `s` gets the weights in the order of the sum.
+std::optional<Dots> match(const TemplateArgs& a, Scheduled& s) {
+  if (!a.canonical || !a.canonical->value || a.options.strict_fp) return {};
+  Dots d{*a.canonical, {}, {}, {}, {}, {}};
+  if (d.c.combine != Op::Add || d.c.raxes.empty() || d.c.value->dtype != DType::F32 || d.c.out->dtype != DType::F32)
+    return {};
+  const auto f = factors(a);
+  Expr index = f ? as<Load>(f->x)->index[0] : Expr();
+  const auto at = f ? offset_of(index, joined(vars_of(d.c.axes), vars_of(d.c.raxes))) : std::nullopt;
+  if (!at || is_costly(d.c.epilogue) || !offset_of(d.c.out_index, vars_of(d.c.axes))) return {};
+  for (const Axis& x : d.c.axes) {
+    const bool by_rows = at->of(x.var) != 0, by_column = uses_var(f->w, x.var);
+    if (by_rows == by_column || (by_column && d.column)) return {};
+    if (by_rows)
+      d.rows.push_back(x);
+    else
+      d.column = x;
+  }
+  std::vector<Axis> packed, sum = d.c.raxes;
+  std::stable_sort(sum.begin(), sum.end(), [&](const Axis& p, const Axis& q) { return at->of(p.var) > at->of(q.var); });
+  if (d.column) packed.push_back(*d.column);
+  packed.insert(packed.end(), sum.begin(), sum.end());
+  merge_axes(sum, {}, {&index});
+  d.lane = sum.back();
+  d.pieces.assign(sum.begin(), sum.end() - 1);
+  const auto along_sum = offset_of(index, joined(vars_of(d.c.axes), vars_of(sum)));
+  if (!along_sum || along_sum->of(d.lane.var) != 1 || d.lane.extent.value < kFewestLanes) return {};
+  const Buffer w = add_packed(s, d.c, packed, f->w, "packed: the sum of a column side by side");
+  const Expr weight = load(w, {point_number(sum, d.column ? Expr(d.column->var) : Expr(0))});
+  d.product = load(as<Load>(f->x)->buffer, {index}) * weight;
+  return d;
+}
+
+// Is it faster than vectors of columns, of which some would be empty?
+bool pays(const Dots& d, const CpuModel& cpu) {
+  const int64_t sum = points(d.pieces) * d.lane.extent.value, panels = ceil_div(d.columns(), kMaxLanes);
+  const int64_t vectors = points(d.pieces) * ceil_div(d.lane.extent.value, cpu.vector_lanes);
+  return d.columns() < kMaxLanes && d.columns() * (vectors + kJoinCost) < sum * panels * kMaxLanes / cpu.vector_lanes;
+}
+
+// So many rows that their sums, the weights of a vector and a load fit into the registers.
+int64_t choose_rows(const Dots& d, const CpuModel& cpu) {
+  const int64_t most = (cpu.vector_registers - 1) / d.columns() - 1;
+  return std::min({most, kMostRows, d.rows.empty() ? 1 : d.rows.back().extent.value});
+}
+
+class Builder {
+ public:
+  Builder(const Dots& d, int64_t tile, bool parallel)
+      : d_(d), tile_(tile), kind_(parallel ? ForKind::Parallel : ForKind::Serial) {
+    for (size_t i = 0; i + 1 < d.rows.size(); i++) at_.push_back({d.rows[i].var, Expr(d.rows[i].var)});
+    for (const Axis& a : d.pieces) at_.push_back({a.var, Expr(a.var)});
+  }
+
+  Stmt build() const {
+    if (d_.rows.empty()) return tile(1, {});
+    const Axis& tiled = d_.rows.back();
+    const int64_t whole = tiled.extent.value / tile_, rest = tiled.extent.value % tile_;
+    const Var t = make_var(tiled.var->name + "_o");
+    Stmt body = loop(t, whole, tile(tile_, Expr(t) * Expr(tile_)), d_.rows.size() == 1 ? kind_ : ForKind::Serial);
+    if (rest > 0) body = seq({body, tile(rest, Expr(whole * tile_))});
+    for (size_t i = d_.rows.size() - 1; i-- > 0;)
+      body = loop(d_.rows[i].var, d_.rows[i].extent, body, i == 0 ? kind_ : ForKind::Serial);
+    return body;
+  }
+
+ private:
+  // The sums of `count` rows from `first` on.
+  Stmt tile(int64_t count, const Expr& first) const {
+    const Buffer acc = make_buffer("acc", DType::F32, {Dim(count), Dim(d_.columns() * kMaxLanes)}, Scope::Register);
+    const auto each = [&](const std::function<Stmt(const Point& at, const Exprs& sum)>& f) {
+      const Var i = make_var("i"), n = make_var("n");
+      Point at = at_;
+      if (first) at.push_back({d_.rows.back().var, first + Expr(i)});
+      if (d_.column) at.push_back({d_.column->var, Expr(n)});
+      const Stmt one = loop(n, d_.columns(), f(at, {i, ramp(Expr(n) * lanes())}), ForKind::Unroll);
+      return loop(i, count, one, ForKind::Unroll);
+    };
+    const Stmt start =
+        each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
+    Stmt add = over_lanes("v", d_.lane.extent.value, [&](const Expr& base, const Expr& lanes) {
+      return each([&](const Point& at, const Exprs& sum) {
+        return store(acc, sum, vector_form(d_.product, {at, d_.lane.var, base, lanes, {}}), Op::Add, lanes);
+      });
+    });
+    for (size_t i = d_.pieces.size(); i-- > 0;) add = loop(d_.pieces[i].var, d_.pieces[i].extent, add);
+    const Stmt finish = each([&](const Point& at, const Exprs& sum) {
+      Expr joined = apply(Op::ReduceAdd, {load(acc, sum)});
+      if (as_const_number(d_.c.init) != 0.0) joined = scalar_form(d_.c.init, at) + joined;
+      return store(d_.c.out, {index_at(d_.c.out_index, at)}, scalar_form(d_.c.epilogue, at, joined));
+    });
+    return alloc(acc, seq({start, add, finish}));
+  }
+
+  const Dots& d_;
+  const int64_t tile_;
+  const ForKind kind_;
+  Point at_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> schedule_dots(const TemplateArgs& a) {
+  Scheduled s;
+  const auto d = match(a, s);
+  if (!d || !pays(*d, a.cpu)) return {};
+  const int64_t most = choose_rows(*d, a.cpu);
+  if (most < 1) return {};
+  const int64_t rows = a.plan.in_range(
+      "rows", [&] { return most; }, 1, most);
+  const int64_t work = points(d->rows) * d->columns() * points(d->pieces) * d->lane.extent.value;
+  const int64_t parallel = a.plan.number(
+      "parallel", [&] { return work >= kParallelThreshold ? 1 : 0; }, KnobValues::flag(!d->rows.empty()));
+  s.body = seq({fill_border(d->c), Builder(*d, rows, parallel != 0).build()});
+  bind_operands(s, d->c);
+  s.family = "dots";
+  s.description = to_text(rows) + " rows by " + to_text(d->columns()) + " columns, a vector of partial sums each";
+  return s;
+}
+
+}  // namespace tc
