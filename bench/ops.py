@@ -103,8 +103,22 @@ def operators():
             yield packed_case(rng, name, (rows,), columns, depth, bits, 32, accuracy=accuracy)
     for points in (512, 1024, 2048):
         yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
+    yield from functions_of_elements(np.random.default_rng(9))
     yield from moved_and_counted(np.random.default_rng(7))
     yield from language_layers(np.random.default_rng(8))
+
+
+def functions_of_elements(rng):
+    """Rows of functions, one element at a time."""
+    x, unit = rng.standard_normal((64, 1024)).astype(np.float32), rng.uniform(-0.99, 0.99, (64, 1024)).astype(np.float32)
+    for op in ("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Exp", "Erf", "Softplus", "Mish", "Celu"):
+        yield Case(op.lower(), f"y = {op} (x)", {"x": x})
+    for op in ("Asin", "Acos", "Atanh"):
+        yield Case(op.lower(), f"y = {op} (x)", {"x": unit})
+    for op in ("Acosh", "Log"):
+        yield Case(op.lower(), f"y = {op} (x)", {"x": np.abs(x) + 1})
+    yield Case("remainder", "y = Mod <fmod = 1> (x, z)", {"x": x, "z": x[::-1].copy()})
+    yield Case("power", "y = Pow (x, z)", {"x": np.abs(x), "z": unit})
 
 
 def moved_and_counted(rng):
