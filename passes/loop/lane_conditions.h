@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ir/loop/ir.h"
+#include "passes/loop/vector_room.h"
 
 namespace tc {
 
@@ -16,6 +17,7 @@ std::optional<Stairs> stairs_of(const Expr& value, const Var& lane);
 
 /// Each is null where the loop has no such condition.
 Stmt end_at_condition(const For& f);
-Stmt cut_at_stairs(const For& f);
+/// `written`: memory that the kernel writes, which is not overwritten before it is read.
+Stmt cut_at_stairs(const For& f, const Buffers& written);
 
 }  // namespace tc
