@@ -55,6 +55,9 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 /// Declines what is no single scan, and a past that is not read as `t > 0 ? h[t - 1] : initial`.
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
+/// Sums of which each goes on from the one before it. Declines other scans, results that are more than moved and converted, and
+/// vectors across sums of another type than the results.
+std::optional<Scheduled> schedule_prefix_sums(const TemplateArgs& a);
 /// The first elements of rows in order of size. Declines others, and one element a row.
 std::optional<Scheduled> schedule_top_k(const TemplateArgs& a);
 /// Attention over keys of which the mask says at run time how many there are. Declines strict_fp, others than f32, heads that are
