@@ -106,6 +106,21 @@ def other_cases():
                {"w": (5, 4, 3, 3), "b": (5,)})
 
 
+def overlap_cases():
+    """Blocks that overlap, lie apart or beyond the image: Col2Im."""
+    for image, block, strides, dilations, pads in (((9, 21), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0)), ((9, 21), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+                                                   ((12, 37), (2, 5), (2, 1), (1, 2), (0, 3, 1, 2)), ((33, 33), (3, 3), (2, 2), (1, 1), (0, 0, 0, 0)),
+                                                   ((8, 8), (2, 2), (2, 2), (1, 1), (0, 0, 0, 0)), ((45, 260), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+                                                   ((7, 19), (3, 4), (3, 3), (2, 2), (2, 1, 0, 2)), ((40,), (5,), (2,), (1,), (1, 2)), ((4, 5, 18), (2, 2, 3), (1, 2, 1), (1, 1, 1), (0, 1, 1, 0, 0, 1))):
+        rank = len(image)
+        places = [(image[d] + pads[d] + pads[rank + d] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1 for d in range(rank)]
+        name = f"row_col2im_{'x'.join(map(str, image))}_by_{'x'.join(map(str, block + strides + pads))}"
+        attributes = f"strides = {list(strides)}, dilations = {list(dilations)}, pads = {list(pads)}"
+        x, sizes = {"x": (2, 3 * int(np.prod(block)), int(np.prod(places)))}, {"i": ints(*image), "b": ints(*block)}
+        yield Case(name, f"y = Col2Im <{attributes}> (x, i, b)", x, sizes)
+        yield Case(f"{name}_used", f"c = Col2Im <{attributes}> (x, i, b)\n y = Sigmoid (c)", x, sizes)
+
+
 def microsoft_cases():
     for op, inputs in (("BiasGelu (x, b)", {"x": ODD, "b": (7,)}), ("FastGelu (x, b)", {"x": ODD, "b": (7,)}), ("QuickGelu <alpha = 1.5> (x)", {"x": ODD})):
         yield Case(f"row_{op.split()[0].lower()}", f"y = com.microsoft.{op}", inputs)
@@ -133,5 +148,5 @@ def microsoft_cases():
 
 
 def cases():
-    for family in (elementwise_cases, corner_number_cases, along_axis_cases, movement_cases, other_cases, microsoft_cases):
+    for family in (elementwise_cases, corner_number_cases, along_axis_cases, movement_cases, overlap_cases, other_cases, microsoft_cases):
         yield from family()

@@ -55,13 +55,18 @@ std::optional<Expr> end_of(const Expr& condition, const Var& lane) {
   return simplify(k->op == Op::Lt || k->op == Op::Gt ? behind : behind + Expr(1));
 }
 
+std::optional<Expr> begin_of(const Expr& condition, const Var& lane) {
+  const Apply* k = as<Apply>(condition);
+  const std::optional<Op> otherwise = k ? opposite(k->op) : std::nullopt;
+  return otherwise ? end_of(apply(*otherwise, k->args), lane) : std::nullopt;
+}
+
 std::optional<Stairs> stairs_of(const Expr& value, const Var& lane) {
   const Select* k = as<Select>(value);
   const Apply* c = k ? as<Apply>(k->condition) : nullptr;
   if (!c || c->args.size() != 2) return {};
   if (const std::optional<Expr> end = end_of(k->condition, lane)) return Stairs{*end, k->yes, k->no};
-  const std::optional<Op> otherwise = opposite(c->op);
-  const std::optional<Expr> end = otherwise ? end_of(apply(*otherwise, c->args), lane) : std::nullopt;
+  const std::optional<Expr> end = begin_of(k->condition, lane);
   return end ? std::optional(Stairs{*end, k->no, k->yes}) : std::nullopt;
 }
 

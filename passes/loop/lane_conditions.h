@@ -9,6 +9,8 @@ namespace tc {
 
 /// The end of the lanes for which `condition` holds, if it holds for all before that one: `lane + c < n`.
 std::optional<Expr> end_of(const Expr& condition, const Var& lane);
+/// The first lane for which `condition` holds, if it holds for all behind that one: `n <= lane + c`.
+std::optional<Expr> begin_of(const Expr& condition, const Var& lane);
 /// `lane < n ? a : b`, whichever way it is written: a for the lanes before n, b behind.
 struct Stairs {
   Expr end, before, behind;

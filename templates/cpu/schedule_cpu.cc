@@ -41,6 +41,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
     {"open_rows", schedule_open_rows},                      // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
+    {"terms_in_range", schedule_terms_in_range},            // sums of terms that only a part of a row has
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"stages", schedule_stages},                            // several of these, one after the other

@@ -55,6 +55,8 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 /// Declines what is no single scan, and a past that is not read as `t > 0 ? h[t - 1] : initial`.
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
+/// Reductions of terms that only a part of a row has. Declines others, and conditions that are no bounds of the row's index.
+std::optional<Scheduled> schedule_terms_in_range(const TemplateArgs& a);
 /// Sums of which each goes on from the one before it. Declines other scans, results that are more than moved and converted, and
 /// vectors across sums of another type than the results.
 std::optional<Scheduled> schedule_prefix_sums(const TemplateArgs& a);
