@@ -92,6 +92,11 @@ std::optional<Elements> elements_of(const Canonical& c, const Axis& axis, const 
   return e;
 }
 
+bool asks_for(const Elements& e, const Var& v) {
+  const auto asks = [&](const Expr& x) { return uses_var(x, v); };
+  return std::any_of(e.begin.begin(), e.begin.end(), asks) || std::any_of(e.end.begin(), e.end.end(), asks);
+}
+
 std::optional<Terms> match(const TemplateArgs& a) {
   if (!a.canonical || !a.canonical->value || a.canonical->axes.empty()) return {};
   const Canonical& c = *a.canonical;
@@ -110,7 +115,7 @@ std::optional<Terms> match(const TemplateArgs& a) {
   const auto elements = elements_of(c, lane, "q", of_lane);
   if (!elements) return {};
   t.lane = *elements;
-  t.row = elements_of(c, row, "p", of_row);
+  if (!asks_for(t.lane, row.var)) t.row = elements_of(c, row, "p", of_row);
   if (!t.row) t.around.insert(t.around.end(), of_row.begin(), of_row.end());
   VarMap to{{lane.var.get(), t.lane.at()}};
   if (t.row) to[row.var.get()] = t.row->at();

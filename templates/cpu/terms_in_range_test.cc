@@ -52,6 +52,18 @@ TEST(CpuTermsInRange, BlocksOfRows) {
   }
 }
 
+// How many elements of a row have the term depends on the row: rows stay around the terms.
+TEST(CpuTermsInRange, RowsThatEndElsewhere) {
+  testing::FunctionBuilder b;
+  const Buffer x = b.input("x", {12, 40});
+  const Buffer y = b.reduce("y", Op::Add, {12, 40}, {3}, [&](const Exprs& i, const Exprs& r) {
+    const Expr h = i[0] - r[0], w = i[1] - r[0];
+    return select(h >= Expr(0) && w >= Expr(0) && w < i[0] * Expr(2) && w < Expr(37), load(x, {h, w}),
+                  make_float(DType::F32, 0));
+  });
+  testing::expect_equal(b.take(y), "terms_in_range");
+}
+
 // Results that are made of the sums, which then have memory of their own.
 TEST(CpuTermsInRange, ResultsThatAreNoSums) {
   for (const Dims& image : std::vector<Dims>{{9, 21}, {20, 300}, {50}}) {
