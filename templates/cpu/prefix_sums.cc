@@ -180,19 +180,18 @@ std::optional<Scheduled> schedule_prefix_sums(const TemplateArgs& a) {
   const bool lanes = !p->inner.empty() && axes.back().extent.value >= kShortestVector;
   if (lanes && !as<Load>(p->stored)) return {};  // the results are no sums
   const bool pays = sequences * p->steps >= kParallelThreshold;
-  const bool parallel = a.plan.flag("parallel", pays, sequences > 1, "there is one sequence");
   Scheduled s;
   const Builder loops(*p);
-  if (axes.empty()) {
-    s.body = loops.sums(nullptr, 1, 0);
-    s.description = "one sum in a register";
-  } else {
-    const Axis innermost = axes.back();
-    axes.pop_back();
-    const int64_t n = innermost.extent.value, height = p->inner.empty() ? std::min(kRows, n) : n;
-    s.body = lanes ? loops.vectors(axes, innermost, parallel) : loops.registers(axes, innermost, height, parallel);
-    s.description = lanes ? "vectors across the sums" : to_text(height) + " sums at a time in registers";
-  }
+  const Axis innermost = axes.empty() ? Axis{nullptr, Dim(1)} : axes.back();
+  if (!axes.empty()) axes.pop_back();
+  const int64_t n = innermost.extent.value, height = p->inner.empty() ? std::min(kRows, n) : n;
+  const int64_t outermost = !axes.empty() ? axes[0].extent.value : lanes ? 1 : n / height;
+  const bool parallel = a.plan.flag("parallel", pays, outermost > 1, "there is nothing to share");
+  s.body = lanes           ? loops.vectors(axes, innermost, parallel)
+           : innermost.var ? loops.registers(axes, innermost, height, parallel)
+                           : loops.sums(nullptr, 1, 0);
+  s.description = lanes ? "vectors across the sums"
+                        : to_text(height) + (height == 1 ? " sum" : " sums at a time") + " in registers";
   bind_operands(s, p->c);
   s.family = "prefix_sums";
   return s;

@@ -128,6 +128,8 @@ class Builder {
   explicit Builder(const Terms& t) : t_(t), c_(t.c) {
     const int64_t n = t.lane.axis.extent.value, bytes = info(c_.reduced->dtype).bytes;
     if (t_.row) rows_ = std::clamp<int64_t>(kBlock / (n * bytes), 1, t_.row->axis.extent.value);
+    around_.assign(c_.axes.begin(), c_.axes.end() - (t_.row ? 2 : 1));
+    if (t_.row) cut_into_blocks();
     const Load* acc = as<Load>(c_.epilogue);
     if (!acc || acc->buffer != c_.reduced || c_.out->dtype != c_.reduced->dtype)
       own_ = make_buffer("sums", c_.reduced->dtype, {Dim(rows_), Dim(n)}, Scope::Stack);
@@ -137,25 +139,28 @@ class Builder {
     return !own_ || num_elements(static_dims(own_->shape)) * info(own_->dtype).bytes <= kMostOwn;
   }
 
-  Stmt build(bool parallel) {
-    std::vector<Axis> around(c_.axes.begin(), c_.axes.end() - (t_.row ? 2 : 1));
-    if (t_.row) {
-      const int64_t n = t_.row->axis.extent.value, blocks = ceil_div(n, rows_);
-      const Axis block{make_var(t_.row->axis.var->name + "_o"), Dim(blocks)};
-      if (blocks > 1) around.push_back(block);
-      first_ = blocks > 1 ? Expr(block.var) * Expr(rows_) : Expr(0);
-      last_ = n % rows_ == 0 ? first_ + Expr(rows_) : min(first_ + Expr(rows_), Expr(n));
-    }
+  /// Iterations of the loop that threads may share.
+  int64_t outermost() const { return around_.empty() ? 1 : around_[0].extent.value; }
+
+  Stmt build(bool parallel) const {
     const Expr sum = own_ ? load(own_, own_index(here())) : Expr();
     Stmts list{over_block(put(here(), c_.init)), terms(0)};
     if (own_) list.push_back(over_block(store(c_.out, {c_.out_index}, with_reduced(c_.epilogue, c_.reduced, sum))));
     Stmt s = own_ ? alloc(own_, seq(list)) : seq(list);
-    for (size_t d = around.size(); d-- > 0;)
-      s = loop(around[d].var, around[d].extent, s, d == 0 && parallel ? ForKind::Parallel : ForKind::Serial);
+    for (size_t d = around_.size(); d-- > 0;)
+      s = loop(around_[d].var, around_[d].extent, s, d == 0 && parallel ? ForKind::Parallel : ForKind::Serial);
     return s;
   }
 
  private:
+  void cut_into_blocks() {
+    const int64_t n = t_.row->axis.extent.value, blocks = ceil_div(n, rows_);
+    const Axis block{make_var(t_.row->axis.var->name + "_o"), Dim(blocks)};
+    if (blocks > 1) around_.push_back(block);
+    first_ = blocks > 1 ? Expr(block.var) * Expr(rows_) : Expr(0);
+    last_ = n % rows_ == 0 ? first_ + Expr(rows_) : min(first_ + Expr(rows_), Expr(n));
+  }
+
   struct Point {
     Expr row, lane;  // no row: it is that of a loop around
   };
@@ -210,9 +215,10 @@ class Builder {
 
   const Terms& t_;
   const Canonical& c_;
-  int64_t rows_ = 1;   // of a block
-  Expr first_, last_;  // rows of a block; null: it is the row of a loop around
-  Buffer own_;         // sums that are no results; null: there are none
+  std::vector<Axis> around_;  // loops around a block
+  int64_t rows_ = 1;          // of a block
+  Expr first_, last_;         // rows of a block; null: it is the row of a loop around
+  Buffer own_;                // sums that are no results; null: there are none
 };
 
 }  // namespace
@@ -220,11 +226,10 @@ class Builder {
 std::optional<Scheduled> schedule_terms_in_range(const TemplateArgs& a) {
   const auto t = match(a);
   if (!t) return {};
-  Builder loops(*t);
+  const Builder loops(*t);
   if (!loops.has_room()) return {};
-  const int64_t n = points(t->c.axes);
-  const bool parallel = a.plan.flag("parallel", n * points(t->c.raxes) >= kParallelThreshold,
-                                    n > t->lane.axis.extent.value, "there is one row");
+  const bool pays = points(t->c.axes) * points(t->c.raxes) >= kParallelThreshold;
+  const bool parallel = a.plan.flag("parallel", pays, loops.outermost() > 1, "there is nothing to share");
   Scheduled s;
   s.body = seq({fill_border(t->c), loops.build(parallel)});
   bind_operands(s, t->c);
