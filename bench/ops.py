@@ -112,13 +112,13 @@ def functions_of_elements(rng):
     """Rows of functions, one element at a time."""
     x, unit = rng.standard_normal((64, 1024)).astype(np.float32), rng.uniform(-0.99, 0.99, (64, 1024)).astype(np.float32)
     for op in ("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Exp", "Erf", "Softplus", "Mish", "Celu"):
-        yield Case(op.lower(), f"y = {op} (x)", {"x": x})
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": x})
     for op in ("Asin", "Acos", "Atanh"):
-        yield Case(op.lower(), f"y = {op} (x)", {"x": unit})
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": unit})
     for op in ("Acosh", "Log"):
-        yield Case(op.lower(), f"y = {op} (x)", {"x": np.abs(x) + 1})
-    yield Case("remainder", "y = Mod <fmod = 1> (x, z)", {"x": x, "z": x[::-1].copy()})
-    yield Case("power", "y = Pow (x, z)", {"x": np.abs(x), "z": unit})
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": np.abs(x) + 1})
+    yield Case("elements_remainder", "y = Mod <fmod = 1> (x, z)", {"x": x, "z": x[::-1].copy()})
+    yield Case("elements_power", "y = Pow (x, z)", {"x": np.abs(x), "z": unit})
 
 
 def moved_and_counted(rng):
