@@ -113,8 +113,22 @@ def operators():
             yield packed_case(rng, name, (rows,), columns, depth, bits, 32, accuracy=accuracy)
     for points in (512, 1024, 2048):
         yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
+    yield from functions_of_elements(np.random.default_rng(9))
     yield from moved_and_counted(np.random.default_rng(7))
     yield from language_layers(np.random.default_rng(8))
+
+
+def functions_of_elements(rng):
+    """Rows of functions, one element at a time."""
+    x, unit = rng.standard_normal((64, 1024)).astype(np.float32), rng.uniform(-0.99, 0.99, (64, 1024)).astype(np.float32)
+    for op in ("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Exp", "Erf", "Softplus", "Mish", "Celu"):
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": x})
+    for op in ("Asin", "Acos", "Atanh"):
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": unit})
+    for op in ("Acosh", "Log"):
+        yield Case(f"elements_{op.lower()}", f"y = {op} (x)", {"x": np.abs(x) + 1})
+    yield Case("elements_remainder", "y = Mod <fmod = 1> (x, z)", {"x": x, "z": x[::-1].copy()})
+    yield Case("elements_power", "y = Pow (x, z)", {"x": np.abs(x), "z": unit})
 
 
 def moved_and_counted(rng):
@@ -122,6 +136,7 @@ def moved_and_counted(rng):
     scores, square = rng.standard_normal((12, 197, 197)).astype(np.float32), {"x": (12, 197, 197)}
     yield Case("trilu_197", "y = Trilu <upper = 0> (x)", square)
     yield Case("trilu_1024", "y = Trilu (x)", {"x": (1024, 1024)})
+    yield Case("trilu_8x256", "y = Trilu <upper = 0> (x)", {"x": (8, 256, 256)})
     yield Case("unique_floats", "y = Unique (x)", {"x": np.round(rng.standard_normal(8400) * 100).astype(np.float32)}, counted=True)
     yield Case("unique_ids", "y, i, j, c = Unique (x)", {"x": rng.integers(0, 1000, 4096)}, outputs=("y", "i", "j", "c"), counted=True)
     yield Case("int64_product", "y = MatMul (x, w)", {"x": rng.integers(-99, 99, (64, 128))}, {"w": rng.integers(-99, 99, (128, 64))})
@@ -143,6 +158,13 @@ def moved_and_counted(rng):
     yield Case("cross_entropy_pixels", "y = SoftmaxCrossEntropyLoss (x, t)", {"x": (1, 21, 128, 128), "t": rng.integers(0, 21, (1, 128, 128))})
     yield Case("mean_and_max", "y = ReduceMean <keepdims = 1> (x, a)\n z = ReduceMax <keepdims = 1> (x, a)", {"x": (1, 64, 56, 56)}, {"a": ints(1)}, ("y", "z"))
     yield Case("cum_sum", "y = CumSum (x, a)", {"x": (64, 1000)}, {"a": np.int64(1)})
+    yield Case("cum_sum_rows", "y = CumSum (x, a)", {"x": (16, 128, 128)}, {"a": np.int64(1)})
+    yield Case("cum_sum_int64", "y = CumSum (x, a)", {"x": rng.integers(0, 9, (512, 512))}, {"a": np.int64(1)})
+    yield Case("hardmax", "y = Hardmax (x)", {"x": (512, 512)})
+    yield Case("col2im", "y = Col2Im (x, s, b)", {"x": (1, 288, 900)}, {"s": ints(32, 32), "b": ints(3, 3)})
+    places = np.arange(16)[:, None, None] * 4096 + np.arange(32)[:, None] * 128 + np.arange(32) * 2
+    yield Case("max_unpool", "y = MaxUnpool <kernel_shape = [2,2], strides = [2,2]> (x, i)", {"x": (1, 16, 32, 32), "i": places[None]})
+    yield Case("top_k_5_of_512", "v, y = TopK (x, k)", {"x": (512, 1000)}, {"k": ints(5)}, outputs=("v", "y"))
     yield Case("one_hot", "y = OneHot (i, d, v)", {"i": rng.integers(0, 1000, 256)}, {"d": np.int64(1000), "v": np.float32([0, 1])})
     yield Case("non_zero", "y = NonZero (x)", {"x": (scores > 0.5)[0]}, counted=True)
 

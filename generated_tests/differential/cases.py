@@ -118,6 +118,16 @@ def row_cases():
     yield Case("layer_norm_two_axes", "y = LayerNormalization <axis = 1> (x, s)", {"x": (3, 9, 11)}, {"s": (9, 11)})
     yield Case("instance_norm", "y = InstanceNormalization (x, s, b)", {"x": (2, 13, 9, 9)}, {"s": (13,), "b": (13,)})
     yield Case("cumsum", "y = CumSum (x, a)", {"x": (5, 23)}, {"a": np.int64(1)})
+    rng = np.random.default_rng(21)
+    for shape in ((23,), (5, 23), (2, 3, 11), (4, 5, 6, 7), (3, 9, 1), (3, 70, 181)):
+        for axis, exclusive, reverse in itertools.product(range(len(shape)), (0, 1), (0, 1)):
+            name = f"cumsum_{'x'.join(map(str, shape))}_{axis}{'_exclusive' * exclusive}{'_reverse' * reverse}"
+            dtype = (np.float32, np.int64, np.int32, np.float64)[(axis + exclusive + 2 * reverse) % 4]
+            yield Case(name, f"y = CumSum <exclusive = {exclusive}, reverse = {reverse}> (x, a)", {"x": np.round(rng.standard_normal(shape) * 9).astype(dtype)},
+                       {"a": np.int64(axis)}, nothing=True)
+    yield Case("cumsum_of_mask", "c = Cast <to = 7> (m)\n s = CumSum (c, a)\n d = Sub (s, o)\n y = Mul (d, c)", {"m": rng.integers(0, 2, (3, 77)).astype(bool)},
+               {"a": np.int64(1), "o": np.int64(1)})
+    yield Case("cumsum_concat", "s = CumSum (x, a)\n y = Concat <axis = 1> (x, s)", {"x": (9, 5, 12)}, {"a": np.int64(1)})
     yield Case("topk", "y, i = TopK <largest = 1> (x, k)", {"x": (4, 41)}, {"k": ints(5)}, outputs=("y", "i"))
     rng = np.random.default_rng(9)
     ties_of_rows = np.round(rng.standard_normal((3, 70)) * 3).astype(np.float32)

@@ -35,6 +35,22 @@ def elementwise_cases():
     yield Case("row_cast_like", "y = CastLike (x, t)", {"x": wide * 30, "t": np.int32([1])})
 
 
+def corner_number_cases():
+    """Functions of vectors where their formulas change, end, or have no value; remainders of multiples and what is next to them."""
+    near_one = [1, 0.5, 1.0000001, 0.99999994, 0.50000006]
+    corners = F32([0, np.nan, np.inf, 1e-45, 1e-40, 1e9, 1.0000001e9, 3e38, 89.2, 89.5, 12000, 12001, 1e6, *near_one])
+    corners = np.concatenate([corners, -corners, np.linspace(-1.5, 1.5, 61, dtype=F32), np.linspace(-90, 90, 45, dtype=F32)])
+    for op in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"):
+        yield Case(f"row_{op.lower()}_of_corners", f"y = {op} (x)", {"x": corners}, nothing=True)
+        yield Case(f"row_{op.lower()}_of_zeros", f"t = {op} (x)\n y = Reciprocal (t)", {"x": np.tile(F32([0, -0.0, 0]), 7)}, nothing=True)
+    y = np.exp2(np.random.default_rng(7).uniform(-140, 96, (1, 301))).astype(F32) * between(-1, 1, (1, 301))
+    multiples = (np.round(np.exp2(np.linspace(0, 31, 24))).astype(np.float64)[:, None] * y).astype(F32)
+    x = np.concatenate([multiples, np.nextafter(multiples, F32(0)), np.nextafter(multiples, F32(np.inf)), np.broadcast_to(corners[:24, None], (24, 301))])
+    yield Case("row_fmod", "r = Mod <fmod = 1> (x, z)\n y = Div (r, z)", {"x": x, "z": np.abs(y)}, bar=1e-9, nothing=True)
+    yield Case("row_fmod_of_corners", "y = Mod <fmod = 1> (x, z)", {"x": corners[:, None], "z": corners}, bar=1e-9, nothing=True)
+    yield Case("row_fmod_of_zeros", "t = Mod <fmod = 1> (x, z)\n y = Reciprocal (t)", {"x": F32([0, -0.0, 4, -4, 3]), "z": F32([[2], [-2]])}, nothing=True)
+
+
 def along_axis_cases():
     for op in ("ReduceL1", "ReduceLogSum", "ReduceL2", "ReduceSumSquare"):
         yield Case(f"row_{op.lower()}", f"y = {op} <keepdims = 0> (x, a)", {"x": between(0.1, 3)}, {"a": ints(-2)})
@@ -90,6 +106,21 @@ def other_cases():
                {"w": (5, 4, 3, 3), "b": (5,)})
 
 
+def overlap_cases():
+    """Blocks that overlap, lie apart or beyond the image: Col2Im."""
+    for image, block, strides, dilations, pads in (((9, 21), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0)), ((9, 21), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+                                                   ((12, 37), (2, 5), (2, 1), (1, 2), (0, 3, 1, 2)), ((33, 33), (3, 3), (2, 2), (1, 1), (0, 0, 0, 0)),
+                                                   ((8, 8), (2, 2), (2, 2), (1, 1), (0, 0, 0, 0)), ((45, 260), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+                                                   ((7, 19), (3, 4), (3, 3), (2, 2), (2, 1, 0, 2)), ((40,), (5,), (2,), (1,), (1, 2)), ((4, 5, 18), (2, 2, 3), (1, 2, 1), (1, 1, 1), (0, 1, 1, 0, 0, 1))):
+        rank = len(image)
+        places = [(image[d] + pads[d] + pads[rank + d] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1 for d in range(rank)]
+        name = f"row_col2im_{'x'.join(map(str, image))}_by_{'x'.join(map(str, block + strides + pads))}"
+        attributes = f"strides = {list(strides)}, dilations = {list(dilations)}, pads = {list(pads)}"
+        x, sizes = {"x": (2, 3 * int(np.prod(block)), int(np.prod(places)))}, {"i": ints(*image), "b": ints(*block)}
+        yield Case(name, f"y = Col2Im <{attributes}> (x, i, b)", x, sizes)
+        yield Case(f"{name}_used", f"c = Col2Im <{attributes}> (x, i, b)\n y = Sigmoid (c)", x, sizes)
+
+
 def microsoft_cases():
     for op, inputs in (("BiasGelu (x, b)", {"x": ODD, "b": (7,)}), ("FastGelu (x, b)", {"x": ODD, "b": (7,)}), ("QuickGelu <alpha = 1.5> (x)", {"x": ODD})):
         yield Case(f"row_{op.split()[0].lower()}", f"y = com.microsoft.{op}", inputs)
@@ -117,5 +148,5 @@ def microsoft_cases():
 
 
 def cases():
-    for family in (elementwise_cases, along_axis_cases, movement_cases, other_cases, microsoft_cases):
+    for family in (elementwise_cases, corner_number_cases, along_axis_cases, movement_cases, overlap_cases, other_cases, microsoft_cases):
         yield from family()

@@ -61,6 +61,7 @@ MODELS = {
                  " { p = Conv(x, u)  q = Relu(p)  e = Conv(q, a)  f = Relu(e)  g = Conv <group = 96, pads = [1, 1, 1, 1]> (f, b)  h = Relu(g)  i = Conv(h, c)  y = Conv(i, u) }", []),
     "places": ("g (float[2, 5, 12, 13] x) => (float[2, 5, 10, 11] y, int64[2, 5, 10, 11] i) { y, i = MaxPool <kernel_shape = [3, 3]> (x) }", []),
     "cache": ("g (float[1, 4, 3, 16] q, float[1, 2, 150, 16] k, float[1, 2, 150, 16] v, int64[1] n) => (float[1, 4, 3, 16] y) { y = Attention(q, k, v, , , , n) }", []),
+    "overlapping": ("g (float[1, 27, 400] x) => (float[1, 3, 22, 22] y) <int64[2] i = {22, 22}, int64[2] b = {3, 3}> { y = Col2Im(x, i, b) }", []),
     "running": ("g (float[3, 200] x, int64 a) => (float[3, 200] y) <int64 a = {1}> { y = CumSum(x, a) }", []),
     "order": ("g (float[6, 200] x, int64[1] k) => (float[6, 200] v, int64[6, 200] i) <int64[1] k = {200}> { v, i = TopK(x, k) }", []),
     "scattered": ("g (float[40, 30] x, int64[5, 1] at, float[5, 30] u) => (float[40, 30] y) { y = ScatterND <reduction = \"add\"> (x, at, u) }", []),
@@ -75,7 +76,7 @@ MODELS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 # What one of the models at least has to be scheduled by; the others are for plans that a unit test makes.
 TEMPLATES = {
-    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence"},
+    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence", "prefix_sums", "terms_in_range"},
     "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "stage", "attention", "prefix_scan", "recurrence", "sort"},
 }
 ONLY = {"halved": "cuda", "doubles": "c"}

@@ -31,6 +31,15 @@ VECTOR(v_gelu, tc_gelu(x))
 VECTOR(v_gelu_tanh, tc_gelu_tanh(x))
 VECTOR(v_sin, tc_sin(x))
 VECTOR(v_cos, tc_cos(x))
+VECTOR(v_tan, tc_tan(x))
+VECTOR(v_asin, tc_asin(x))
+VECTOR(v_acos, tc_acos(x))
+VECTOR(v_atan, tc_atan(x))
+VECTOR(v_sinh, tc_sinh(x))
+VECTOR(v_cosh, tc_cosh(x))
+VECTOR(v_asinh, tc_asinh(x))
+VECTOR(v_acosh, tc_acosh(x))
+VECTOR(v_atanh, tc_atanh(x))
 VECTOR(v_sqrt, tc_sqrt(x))
 VECTOR(v_rsqrt, tc_rsqrt(x))
 VECTOR(v_rcp, tc_rcp(x))
@@ -39,7 +48,7 @@ VECTOR(v_floor, tc_floor(x))
 VECTOR(v_ceil, tc_ceil(x))
 VECTOR(v_trunc, tc_trunc(x))
 VECTOR(v_abs, tc_abs(x))
-VECTOR(v_acos, TC_LANES(acosf, x))
+VECTOR(v_lanes, TC_LANES(cbrtf, x))
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double silu(double x) { return x / (1 + exp(-x)); }
@@ -63,6 +72,15 @@ static const function kFunctions[] = {
   {"gelu_tanh", v_gelu_tanh, gelu_tanh, 8.0, 1.5e-6, 1e12f},
   {"sin", v_sin, sin, 2.5, 0, INFINITY},
   {"cos", v_cos, cos, 2.5, 0, INFINITY},
+  {"tan", v_tan, tan, 4.0, 0, INFINITY},
+  {"asin", v_asin, asin, 2.5, 0, INFINITY},
+  {"acos", v_acos, acos, 2.0, 0, INFINITY},
+  {"atan", v_atan, atan, 2.0, 0, INFINITY},
+  {"sinh", v_sinh, sinh, 3.0, 0, INFINITY},
+  {"cosh", v_cosh, cosh, 2.0, 0, INFINITY},
+  {"asinh", v_asinh, asinh, 3.0, 0, INFINITY},
+  {"acosh", v_acosh, acosh, 3.0, 0, INFINITY},
+  {"atanh", v_atanh, atanh, 3.0, 0, INFINITY},
   {"sqrt", v_sqrt, sqrt, 0.5, 0, INFINITY},
   {"rsqrt", v_rsqrt, rsqrt, 1.5, 0, INFINITY},
   {"rcp", v_rcp, rcp, 0.5, 0, INFINITY},
@@ -71,7 +89,7 @@ static const function kFunctions[] = {
   {"ceil", v_ceil, ceil, 0, 0, INFINITY},
   {"trunc", v_trunc, trunc, 0, 0, INFINITY},
   {"abs", v_abs, fabs, 0, 0, INFINITY},
-  {"acos", v_acos, acos, 1.5, 0, INFINITY},
+  {"lanes", v_lanes, cbrt, 1.5, 0, INFINITY},
 };
 
 static float from_bits(uint32_t bits) { float x; memcpy(&x, &bits, 4); return x; }
@@ -142,6 +160,45 @@ static int check_underflow(void)
     const int underflow = fetestexcept(FE_UNDERFLOW) != 0;
     if (underflow) printf("exp(%g) underflows\n", (double)zeros[k]);
     bad += underflow || y[0] != 0;
+  }
+  return bad;
+}
+
+/* One remainder, in all lanes or in one among others that are near, to the bit. */
+static int check_mod_of(float x, float y)
+{
+  const float expected = fmodf(x, y);
+  int bad = 0;
+  for (int all = 0; all < 2; all++) {
+    float a[TC_VL], b[TC_VL], m[TC_VL];
+    for (int l = 0; l < TC_VL; l++) { a[l] = l && !all ? 7.5f : x; b[l] = l && !all ? -2.0f : y; }
+    tc_store(m, tc_mod(tc_load(a), tc_load(b)));
+    bad += isnan(expected) ? !isnan(m[0]) : memcmp(m, &expected, 4) != 0;
+    bad += !all && TC_VL > 1 && m[TC_VL - 1] != 1.5f;
+  }
+  if (bad) printf("mod(%.9g, %.9g), expected %.9g\n", (double)x, (double)y, (double)expected);
+  return bad != 0;
+}
+
+/* Divisors of every size, and dividends that are multiples of them, or next to one. */
+static int check_mod(uint32_t stride)
+{
+  static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, 1.17549435e-38f, 3.40282347e38f, -5.3f, 134217728.0f};
+  const size_t n = sizeof special / sizeof *special;
+  int bad = 0;
+  for (size_t i = 0; i < n * n; i++) bad += check_mod_of(special[i / n], special[i % n]);
+  uint64_t state = 1;
+  for (uint64_t bits = 0; bits < UINT64_C(1) << 32 && bad < 4; bits += (uint64_t)stride * 30) {
+    const float y = from_bits((uint32_t)bits);
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    const uint32_t times = (uint32_t)(state >> 32) >> (state >> 27 & 31);
+    const float multiple = (float)((double)times * (double)y);
+    if (isinf(multiple)) continue;
+    for (int away = -1; away <= 1; away++) {
+      uint32_t next;
+      memcpy(&next, &multiple, 4);
+      bad += check_mod_of(from_bits(next + (uint32_t)away), y);
+    }
   }
   return bad;
 }
@@ -259,8 +316,9 @@ int main(int argc, char **argv)
   const int verbose = argc > 2 && strcmp(argv[2], "-v") == 0;
   const uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 433;
   static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f,
-                                  -3.40282347e38f, 88.7228317f, 88.7228394f, -87.33655f, -103.972076f, -103.97208f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 8388608.0f};
-  int failed = check_tails() != 0 || check_underflow() != 0 || check_transposed() != 0 || check_lanes() != 0 || check_neighbours() != 0;
+                                  -3.40282347e38f, 88.7228317f, 88.7228394f, -87.33655f, -103.972076f, -103.97208f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 8388608.0f,
+                                  0.99999994f, 1.00000012f, -1.00000012f, 0.50000006f, 89.4159851f, 89.4159927f, -89.4159851f, 1e-4f, 1e9f, 1.00000006e9f, 12000.0f, -12000.001f};
+  int failed = check_tails() != 0 || check_underflow() != 0 || check_transposed() != 0 || check_lanes() != 0 || check_neighbours() != 0 || check_mod(stride) != 0;
   for (size_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; i++) {
     const function *f = &kFunctions[i];
     double worst = 0, worst_absolute = 0;

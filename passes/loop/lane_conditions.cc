@@ -2,6 +2,7 @@
 // mask for them.
 //   vector j in 0 .. +n: if j < m: B           ->   vector j in 0 .. +min(n, m): B
 //   vector j in 0 .. +n: y[j] = j < m ? a : b  ->   vector j in 0 .. +m: y[j] = a   vector j in m .. +(n - m): y[j] = b
+// Where b is the same for all lanes, it comes first, and begins with the vector that a ends in: none is stored across two others.
 #include "passes/loop/lane_conditions.h"
 
 #include "ir/loop/build.h"
@@ -29,6 +30,16 @@ std::optional<Op> opposite(Op comparison) {
   }
 }
 
+bool reads_any(const Expr& e, const Buffers& list) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const Load* l = as<Load>(x);
+    found = found || (l && list.count(l->buffer.get()) != 0);
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 std::optional<Expr> end_of(const Expr& condition, const Var& lane) {
@@ -44,18 +55,23 @@ std::optional<Expr> end_of(const Expr& condition, const Var& lane) {
   return simplify(k->op == Op::Lt || k->op == Op::Gt ? behind : behind + Expr(1));
 }
 
+std::optional<Expr> begin_of(const Expr& condition, const Var& lane) {
+  const Apply* k = as<Apply>(condition);
+  const std::optional<Op> otherwise = k ? opposite(k->op) : std::nullopt;
+  return otherwise ? end_of(apply(*otherwise, k->args), lane) : std::nullopt;
+}
+
 std::optional<Stairs> stairs_of(const Expr& value, const Var& lane) {
   const Select* k = as<Select>(value);
   const Apply* c = k ? as<Apply>(k->condition) : nullptr;
   if (!c || c->args.size() != 2) return {};
   if (const std::optional<Expr> end = end_of(k->condition, lane)) return Stairs{*end, k->yes, k->no};
-  const std::optional<Op> otherwise = opposite(c->op);
-  const std::optional<Expr> end = otherwise ? end_of(apply(*otherwise, c->args), lane) : std::nullopt;
+  const std::optional<Expr> end = begin_of(k->condition, lane);
   return end ? std::optional(Stairs{*end, k->no, k->yes}) : std::nullopt;
 }
 
 // `vector j: y[j] = j < n ? a : b` becomes a loop of a and one of b.
-Stmt cut_at_stairs(const For& f) {
+Stmt cut_at_stairs(const For& f, const Buffers& written) {
   const Store* k = as<Store>(f.body);
   const std::optional<Stairs> s = k && !k->count ? stairs_of(k->value, f.var) : std::nullopt;
   if (!s) return {};
@@ -63,7 +79,11 @@ Stmt cut_at_stairs(const For& f) {
   auto part = [&](const Expr& value, const Expr& begin, const Expr& end) {
     return loop(f.var, simplify(end - begin), store(k->buffer, k->index, value, k->reduce), ForKind::Vector, begin);
   };
-  return seq({part(s->before, f.begin, cut), part(s->behind, cut, all)});
+  const Stmt before = part(s->before, f.begin, cut);
+  const bool once = k->reduce || k->buffer->scope == Scope::Register || reads_any(s->before, written);
+  if (once || uses_var(s->behind, f.var) || !is_const(f.begin, 0) || !as_const_int(f.extent))
+    return seq({before, part(s->behind, cut, all)});
+  return seq({part(s->behind, cut / lanes() * lanes(), all), before});
 }
 
 // `vector j: if j < n: B` ends at n.

@@ -167,6 +167,12 @@ Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) 
   return found;
 }
 
+// How many whole vectors lie before a loop that begins behind some of them; null: it begins elsewhere.
+Expr vectors_before(const Expr& begin) {
+  const Apply* k = as<Apply>(begin);
+  return k && k->op == Op::Mul && as<tc::Lanes>(k->args[1]) ? k->args[0] : Expr();
+}
+
 constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
 
 // `kept`: becomes also the registers that the loop shares with others.
@@ -190,6 +196,14 @@ Stmt lower_loop(const For& f, Buffers& kept) {
     const Lanes some(f.var, f.begin + Expr(v) * lanes(), all - Expr(v) * lanes(), w.own, from_zero);
     return loop(v, Expr(room) / lanes(), some.stmt(w.body), ForKind::Unroll);
   }
+  const auto end = as_const_int(simplify(f.begin + f.extent));
+  if (const Expr first = vectors_before(f.begin); bool(first) && end) {
+    const Expr whole = Expr(*end) / lanes();
+    const Lanes vector(f.var, Expr(v) * lanes(), {}, w.own, false);
+    const Lanes rest(f.var, whole * lanes(), Expr(*end) - whole * lanes(), w.own, false);
+    return seq({loop(v, whole - first, vector.stmt(w.body), ForKind::Serial, first),
+                *end % kMaxLanes != 0 ? rest.stmt(w.body) : Stmt()});
+  }
   const ForKind kind = registers && *n <= kMostUnrolled ? ForKind::Unroll : ForKind::Serial;
   Stmts list = {
       loop(v, all / lanes(), Lanes(f.var, f.begin + Expr(v) * lanes(), {}, w.own, from_zero).stmt(w.body), kind)};
@@ -201,13 +215,23 @@ Stmt lower_loop(const For& f, Buffers& kept) {
   return seq(list);
 }
 
+Buffers written_in(const Stmt& s) {
+  Buffers found;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x)) found.insert(k->buffer.get());
+    return true;
+  });
+  return found;
+}
+
 Stmt ended(const Stmt& s) {
   bool open = false;
+  const Buffers written = written_in(s);
   const Stmt all = rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     if (!f || f->kind != ForKind::Vector) return {};
     Stmt e = end_at_condition(*f);
-    if (!e) e = cut_at_stairs(*f);
+    if (!e) e = cut_at_stairs(*f, written);
     open = open || e || !as_const_int(f->extent);
     return e;
   });

@@ -115,6 +115,26 @@ TEST(LowerLanes, StairsAreTwoLoops) {
   EXPECT_EQ(to_text(lower_lanes(f.nest(select(at < Expr(64), below, above), 100))).find("where"), std::string::npos);
 }
 
+// What is the same in all lanes is stored from a whole vector on, before what replaces its first lanes.
+TEST(LowerLanes, BehindAStairNoVectorLiesAcrossTwo) {
+  const Fixture f;
+  const Expr end = Expr(f.i) * Expr(40) + Expr(3), zero = make_float(DType::F32, 0);
+  EXPECT_EQ(to_text(lower_lanes(f.nest(select(Expr(f.j) < end, load(f.x, {f.i, f.j}), zero), 96))),
+            "for i in 0 .. +2:\n"
+            "  for v in (i * 40 + 3) / VL .. +96 / VL - (i * 40 + 3) / VL:\n"
+            "    y[i, (v * VL):VL] = all(0.0f)\n"
+            "  for v_2 in 0 .. +(i * 40 + 3) / VL:\n"
+            "    y[i, (v_2 * VL):VL] = x[i, (v_2 * VL):VL]\n"
+            "  if (i * 40 + 3) / VL * VL < i * 40 + 3:\n"
+            "    y[i, ((i * 40 + 3) / VL * VL):VL] = first(i * 40 + 3 - (i * 40 + 3) / VL * VL, "
+            "x[i, ((i * 40 + 3) / VL * VL):VL])  (first i * 40 + 3 - (i * 40 + 3) / VL * VL)\n");
+  for (const int64_t n : {96, 100}) {
+    f.expect_same(f.nest(select(Expr(f.j) < end, load(f.x, {f.i, f.j}), zero), n));
+    f.expect_same(f.nest(select(Expr(f.j) < end, load(f.y, {f.i, f.j}) * load(f.x, {f.i, f.j}), zero), n));
+    f.expect_same(f.nest(select(Expr(f.j) < end, load(f.x, {f.i, f.j}), load(f.b, {f.i})), n, Op::Add));
+  }
+}
+
 TEST(LowerLanes, MultiplesNeedNoPartialVector) {
   const Fixture f;
   const Stmt s = f.nest(load(f.x, {f.i, f.j}), 96);

@@ -171,7 +171,7 @@ std::optional<Expr> right_factor(Contraction& m, const Factors& f, const Templat
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   const Canonical& c = *a.canonical;
   const auto n = vector_axis(c);
-  if (!n || n->extent.value < 2 || (n->extent.value < 4) != a.few_columns) return {};
+  if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
   const auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
   if (!f || !as<Load>(f->p)) return {};
   const auto p_at = offset_of(as<Load>(f->p)->index[0], all_vars(c));

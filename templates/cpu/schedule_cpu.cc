@@ -9,6 +9,7 @@
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
 #include "templates/known_tables.h"
+#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
@@ -23,7 +24,8 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 
 // Columns that fill a part of a vector are better than none. What is costly fills vectors in a stage of its own.
 std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
-  if (a.canonical && is_costly(a.canonical->epilogue)) return {};
+  const auto columns = a.canonical ? unit_axis(*a.canonical) : std::nullopt;
+  if (!columns || columns->extent.value > 3 || is_costly(a.canonical->epilogue)) return {};
   TemplateArgs few = a;
   few.few_columns = true;
   return schedule_contraction(few);
@@ -51,6 +53,8 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
     {"open_rows", schedule_open_rows},                      // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
+    {"terms_in_range", schedule_terms_in_range},            // sums of terms that only a part of a row has
+    {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
     {"stages", schedule_stages},                            // several of these, one after the other

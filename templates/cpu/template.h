@@ -14,7 +14,7 @@ struct TemplateArgs {
   const std::vector<bool>& constant_input;
   const CpuModel& cpu;
   const ScheduleOptions& options;
-  bool few_columns = false;  // contractions of two or three columns, and no others
+  bool few_columns = false;  // contractions of two columns and more: there is no better form
   PlanEntry plan = {};       // where the template's own numbers are decided
 };
 
@@ -58,6 +58,11 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 /// Declines what is no single scan, and a past that is not read as `t > 0 ? h[t - 1] : initial`.
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
+/// Reductions of terms that only a part of a row has. Declines others, and conditions that are no bounds of the row's index.
+std::optional<Scheduled> schedule_terms_in_range(const TemplateArgs& a);
+/// Sums of which each goes on from the one before it. Declines other scans, results that are more than moved and converted, and
+/// vectors across sums of another type than the results.
+std::optional<Scheduled> schedule_prefix_sums(const TemplateArgs& a);
 /// The first elements of rows in order of size. Declines others, and one element a row.
 std::optional<Scheduled> schedule_top_k(const TemplateArgs& a);
 /// Attention over keys of which the mask says at run time how many there are. Declines strict_fp, others than f32, heads that are

@@ -11,12 +11,12 @@
 // For few sequences of many steps: many sequences have a thread each (cuda_scan), neighbours of which are neighbours in
 // memory. Sums are taken in another order than the definition's, so not under strict floating point.
 #include "ir/loop/build.h"
-#include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"
+#include "templates/match/prefix.h"
 
 namespace tc {
 namespace {
@@ -25,50 +25,17 @@ constexpr int64_t kFewSteps = 64;          // up to so many, a thread goes throu
 constexpr int64_t kThreadsToBeBusy = 64;   // of a multiprocessor, when each has a sequence
 constexpr int64_t kSequencesOfABlock = 4;  // where the model decides
 
-/// out[0] = first, out[i] = op(out[i - 1], next(i)), for every point of the other axes.
-struct Recurrence {
-  const Stage& stage;
-  Op op;
-  Expr first, next;
-};
-
-// Is it out[i - 1, the same indices]?
-bool is_before(const Expr& e, const Stage& s) {
-  const Load* l = as<Load>(e);
-  if (!l || l->buffer != s.outputs[0]) return false;
-  for (size_t k = 0; k < s.axes.size(); k++) {
-    const Linear index = linear_form(l->index[k] - Expr(s.axes[k].var));
-    if (!index.is_constant() || index.constant != (k == 0 ? -1 : 0)) return false;
-  }
-  return true;
-}
-
-std::optional<Recurrence> match(const TensorFn& fn) {
-  if (fn.stages.size() != 1) return {};
-  const Stage& s = fn.stages[0];
-  if (s.scan < 0 || s.kind != Stage::Kind::Compute || s.outputs.size() != 1 || s.axes.empty()) return {};
-  const Select* choice = as<Select>(s.values[0]);
-  const Apply* begins = choice ? as<Apply>(choice->condition) : nullptr;
-  const VarRef* step = begins && begins->op == Op::Eq ? as<VarRef>(begins->args[0]) : nullptr;
-  const Apply* join = choice ? as<Apply>(choice->no) : nullptr;
-  if (!step || step->var != s.axes[0].var || !is_const(begins->args[1], 0) || !join || join->args.size() != 2)
-    return {};
-  const Buffer& out = s.outputs[0];
-  if (!identity_of(join->op, out->dtype) || !is_before(join->args[0], s)) return {};
-  if (uses_buffer(choice->yes, out) || uses_buffer(join->args[1], out)) return {};
-  return Recurrence{s, join->op, choice->yes, join->args[1]};
-}
-
 class ScanLoops {
  public:
-  ScanLoops(const Recurrence& r, int64_t sequences, int64_t of_block)
+  ScanLoops(const Prefix& r, const Stage& stage, int64_t sequences, int64_t of_block)
       : r_(r),
-        steps_(r.stage.axes[0].extent.value),
+        stage_(stage),
+        steps_(stage.axes[0].extent.value),
         sequences_(sequences),
         of_block_(of_block),
-        rest_(r.stage.axes.begin() + 1, r.stage.axes.end()),
+        rest_(stage.axes.begin() + 1, stage.axes.end()),
         at_(rest_, Expr(block_) * Expr(of_block_) + floor_div(Expr(thread_), kWarp), "sequence") {
-    const DType t = r.stage.outputs[0]->dtype;
+    const DType t = stage.outputs[0]->dtype;
     scan_ = make_buffer("scan", t, {Dim(kWarp)}, Scope::Warp);
     carry_ = make_buffer("carry", t, {}, Scope::Register);
   }
@@ -97,7 +64,7 @@ class ScanLoops {
   Expr of_lane(const Expr& lane) const { return load(scan_, {lane}); }
   Expr at_step(const Expr& e, const Expr& step) const {
     VarMap at = at_.at;
-    at[r_.stage.axes[0].var.get()] = step;
+    at[stage_.axes[0].var.get()] = step;
     return substitute(e, at);
   }
   bool has_tail() const { return steps_ % kWarp != 0; }
@@ -112,11 +79,12 @@ class ScanLoops {
   Stmt result(const Expr& step) const {
     Exprs index{step};
     for (const Axis& a : rest_) index.push_back(at_.at.at(a.var.get()));
-    const Stmt s = store(r_.stage.outputs[0], index, apply(r_.op, {load(carry_, {}), of_lane(Expr(lane_))}));
+    const Stmt s = store(stage_.outputs[0], index, apply(r_.op, {load(carry_, {}), of_lane(Expr(lane_))}));
     return has_tail() ? if_then(step < Expr(steps_), s) : s;
   }
 
-  const Recurrence& r_;
+  const Prefix& r_;
+  const Stage& stage_;
   int64_t steps_, sequences_, of_block_;
   const Var block_ = make_var("block"), thread_ = make_var("thread"), lane_ = make_var("lane");
   std::vector<Axis> rest_;
@@ -127,11 +95,12 @@ class ScanLoops {
 }  // namespace
 
 std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a) {
-  const auto r = match(a.fn);
+  const auto r = a.fn.stages.size() == 1 ? match_prefix(a.fn.stages[0]) : std::nullopt;
   if (!r) return {};
-  const DType t = r->stage.outputs[0]->dtype;
-  const std::vector<Axis> rest(r->stage.axes.begin() + 1, r->stage.axes.end());
-  const int64_t sequences = points(rest), steps = r->stage.axes[0].extent.value;
+  const Stage& stage = a.fn.stages[0];
+  const DType t = stage.outputs[0]->dtype;
+  const std::vector<Axis> rest(stage.axes.begin() + 1, stage.axes.end());
+  const int64_t sequences = points(rest), steps = stage.axes[0].extent.value;
   if (sequences == 0 || steps <= kFewSteps || sequences >= a.gpu.multiprocessors * kThreadsToBeBusy) return {};
   if ((info(t).bytes != 4 && info(t).bytes != 8) || (is_float(t) && a.options.strict_fp)) return {};
   Scheduled s =
@@ -139,7 +108,7 @@ std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a) {
   const int64_t of_block = a.plan.in_range(
       "sequences", [&] { return std::min(sequences, kSequencesOfABlock); }, 1,
       std::min(sequences, kMaxBlockThreads / kWarp));
-  s.body = ScanLoops(*r, sequences, of_block).build();
+  s.body = ScanLoops(*r, stage, sequences, of_block).build();
   return s;
 }
 

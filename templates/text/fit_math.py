@@ -9,7 +9,7 @@ that rounding (an ulp of a float is 6e-8 to 1.2e-7 of its value). Nothing else i
 
 import struct
 
-from mpmath import cos, erf, exp, linspace, log, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tanh
+from mpmath import asin, atan, cos, erf, exp, linspace, log, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tanh
 
 mp.dps = 50
 
@@ -116,8 +116,13 @@ def main():
     quarter = (pi / 4 * mpf("1.001")) ** 2
     report("sin", lambda t: (sin(sqrt(t)) / sqrt(t) - 1) / t, lambda t: t * sqrt(t) / sin(sqrt(t)), mpf(10) ** -6, quarter, 3)
     report("cos", lambda t: (cos(sqrt(t)) - 1 + t / 2) / t**2, lambda t: t**2 / cos(sqrt(t)), mpf(10) ** -6, quarter, 3)
+    # atan(u) = u + u^3 p(u^2) up to 1, asin(u) = u + u^3 p(u^2) up to 1/2
+    report("atan", lambda t: (atan(sqrt(t)) / sqrt(t) - 1) / t, lambda t: t * sqrt(t) / atan(sqrt(t)), mpf(10) ** -6, 1, 9)
+    report("asin", lambda t: (asin(sqrt(t)) / sqrt(t) - 1) / t, lambda t: t * sqrt(t) / asin(sqrt(t)), mpf(10) ** -6, mpf("0.25"), 5)
     split("ln2", log(2), [16])
     split("pi/2", pi / 2, [11, 11, 11])
+    split("pi/2", pi / 2, [24])
+    split("pi", pi, [24])
 
 
 def split(name, value, bits):

@@ -160,44 +160,159 @@ TC_INLINE tc_vf tc_gelu(tc_vf x) { return 0.5f * x * (1.0f + tc_erf(x * 0.707106
 /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; absolute error below 1.5e-6 for x < 0, 8 ulp else */
 TC_INLINE tc_vf tc_gelu_tanh(tc_vf x) { return 0.5f * x * (1.0f + tc_tanh(0.797884561f * (x + 0.044715f * x * x * x))); }
 
-/* sin and cos share this: x = n pi/2 + r; returns sin(r) and cos(r) swapped and negated as n says. */
-TC_INLINE tc_vf tc_sin_quadrant(tc_vf x, uint32_t add)
+/* sin, cos and tan share this: x = n pi/2 + r, |x| <= 12000; sets sin(r) and cos(r) and returns n, right in its low bits. */
+TC_INLINE tc_vu tc_quarters(tc_vf x, tc_vf *sin_r, tc_vf *cos_r)
 {
   const tc_vf shifted = x * 0.636619772f + 12582912.0f;
   const tc_vf n = shifted - 12582912.0f;
-  const tc_vu quadrant = (tc_vu)tc_bits(shifted) + add;
   const tc_vf r = x - n * 1.5703125f - n * 0.000483751297f - n * 7.54953362e-8f - n * 2.56334407e-12f, t = r * r;
-  const tc_vf s = ((t * -0.00019514632f + 0.00833215564f) * t - 0.166666552f) * t * r + r;
-  const tc_vf c = ((t * 2.44324401e-5f - 0.00138873106f) * t + 0.0416666456f) * (t * t) + (1.0f - 0.5f * t);
-  const tc_vm odd = (tc_vi)(0u - (quadrant & 1u));
-  return tc_from_bits(tc_bits(tc_sel(odd, c, s)) ^ (tc_vi)((quadrant & 2u) << 30));
+  *sin_r = ((t * -0.00019514632f + 0.00833215564f) * t - 0.166666552f) * t * r + r;
+  *cos_r = ((t * 2.44324401e-5f - 0.00138873106f) * t + 0.0416666456f) * (t * t) + (1.0f - 0.5f * t);
+  return (tc_vu)tc_bits(shifted);
 }
-/* 2.5 ulp for |x| <= 12000; libm where |x| is larger. What a lane becomes does not depend on the others. */
-TC_INLINE tc_vf tc_sin(tc_vf x)
+TC_INLINE tc_vm tc_is_odd(tc_vu n) { return (tc_vi)(0u - (n & 1u)); }
+TC_INLINE tc_vf tc_sin_quadrant(tc_vf x, uint32_t add)
 {
-  const tc_vf usual = tc_sel(tc_eq(x, tc_zero()), x, tc_sin_quadrant(x, 0u));
-  const tc_vm large = tc_not(tc_le(tc_abs(x), tc_set(12000.0f)));
-  return tc_any(large) ? tc_sel(large, TC_LANES(sinf, x), usual) : usual;
+  tc_vf s, c;
+  const tc_vu quadrant = tc_quarters(x, &s, &c) + add;
+  return tc_from_bits(tc_bits(tc_sel(tc_is_odd(quadrant), c, s)) ^ (tc_vi)((quadrant & 2u) << 30));
 }
-TC_INLINE tc_vf tc_cos(tc_vf x)
+/* y for |x| <= 12000, libm's function where |x| is larger. What a lane becomes does not depend on the others. */
+TC_INLINE tc_vf tc_unless_large(tc_vf x, tc_vf y, float (*function)(float))
 {
-  const tc_vf usual = tc_sin_quadrant(x, 1u);
   const tc_vm large = tc_not(tc_le(tc_abs(x), tc_set(12000.0f)));
-  return tc_any(large) ? tc_sel(large, TC_LANES(cosf, x), usual) : usual;
+  return tc_any(large) ? tc_sel(large, TC_LANES(function, x), y) : y;
+}
+/* sin x and cos x 2.5 ulp, tan x 4 ulp */
+TC_INLINE tc_vf tc_sin(tc_vf x) { return tc_unless_large(x, tc_sel(tc_eq(x, tc_zero()), x, tc_sin_quadrant(x, 0u)), sinf); }
+TC_INLINE tc_vf tc_cos(tc_vf x) { return tc_unless_large(x, tc_sin_quadrant(x, 1u), cosf); }
+TC_INLINE tc_vf tc_tan(tc_vf x)
+{
+  tc_vf s, c;
+  const tc_vm odd = tc_is_odd(tc_quarters(x, &s, &c));
+  const tc_vf y = tc_sel(odd, -c, s) / tc_sel(odd, s, c);
+  return tc_unless_large(x, tc_sel(tc_eq(x, tc_zero()), x, y), tanf);
+}
+
+/* Functions of angles: pi/2 and pi are rounded up to floats, and the rest is taken off. */
+TC_INLINE tc_vf tc_below_half_pi(tc_vf x) { return 1.57079637f - (x + 4.37113883e-8f); }
+TC_INLINE tc_vf tc_below_pi(tc_vf x) { return 3.14159274f - (x + 8.74227766e-8f); }
+
+/* atan x; 2 ulp. Above 1 it is pi/2 - atan(1 / x). */
+TC_INLINE tc_vf tc_atan(tc_vf x)
+{
+  const tc_vf a = tc_abs(x), one = tc_set(1.0f), u = tc_min(a, one) / tc_max(a, one), t = u * u;
+  tc_vf p = t * -0.00179362728f + 0.0109146293f;
+  p = p * t - 0.0311778896f;
+  p = p * t + 0.0579576343f;
+  p = p * t - 0.0840345249f;
+  p = p * t + 0.109521866f;
+  p = p * t - 0.142642424f;
+  p = p * t + 0.199985489f;
+  p = p * t - 0.333332986f;
+  const tc_vf y = p * t * u + u;
+  return tc_copysign(tc_sel(tc_lt(one, a), tc_below_half_pi(y), y), x);
+}
+
+/* For a = |x| up to 1/2, asin a. Above it is pi/2 - 2 asin(sqrt((1 - a) / 2)), and this is the second term. */
+TC_INLINE tc_vf tc_asin_term(tc_vf a, tc_vm above)
+{
+  const tc_vf t = tc_sel(above, 0.5f - 0.5f * a, a * a), u = tc_sel(above, tc_sqrt(t), a);
+  const tc_vf p = (((t * 0.0421663709f + 0.0241794717f) * t + 0.0454703867f) * t + 0.0749529749f) * t + 0.166667521f;
+  const tc_vf y = p * t * u + u;
+  return tc_sel(above, y + y, y);
+}
+/* asin x; 2.5 ulp */
+TC_INLINE tc_vf tc_asin(tc_vf x)
+{
+  const tc_vf a = tc_abs(x);
+  const tc_vm above = tc_lt(tc_set(0.5f), a);
+  const tc_vf y = tc_asin_term(a, above);
+  return tc_copysign(tc_sel(above, tc_below_half_pi(y), y), x);
+}
+/* acos x; 2 ulp */
+TC_INLINE tc_vf tc_acos(tc_vf x)
+{
+  const tc_vf a = tc_abs(x);
+  const tc_vm above = tc_lt(tc_set(0.5f), a);
+  const tc_vf y = tc_asin_term(a, above), outer = tc_sel(tc_lt(x, tc_zero()), tc_below_pi(y), y);
+  return tc_sel(above, outer, tc_below_half_pi(tc_copysign(y, x)));
+}
+
+/* sinh x = (e + e / (e + 1)) / 2 with e = expm1 |x|, of which this takes a quarter, as e overflows before sinh does; 3 ulp */
+TC_INLINE tc_vf tc_sinh(tc_vf x)
+{
+  tc_vf r;
+  tc_vu n;
+  const tc_vf a = tc_abs(x), q = tc_exp_reduce(tc_min(a, tc_set(89.5f)), &r, &n), scale = tc_exp2_int(n - 2u);
+  const tc_vf e = (q * (r * r) + r) * scale + (scale - 0.25f);
+  return tc_sel(tc_lt(a, tc_set(1e-4f)), x, tc_copysign(2.0f * (e + e / (4.0f * e + 1.0f)), x));
+}
+/* cosh x; 2 ulp. Of e^|x|, too, this takes a quarter. */
+TC_INLINE tc_vf tc_cosh(tc_vf x)
+{
+  tc_vf r;
+  tc_vu n;
+  const tc_vf q = tc_exp_reduce(tc_min(tc_abs(x), tc_set(89.5f)), &r, &n), e = (q * (r * r) + r + 1.0f) * tc_exp2_int(n - 2u);
+  return 2.0f * (e + 0.0625f / e);
+}
+
+/* asinh x = log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|; 3 ulp. Above 1e9 this is ln(2 a). */
+TC_INLINE tc_vf tc_asinh(tc_vf x)
+{
+  const tc_vf a = tc_abs(x), s = a * a;
+  const tc_vm large = tc_lt(tc_set(1e9f), a);
+  const tc_vf y = tc_log1p(tc_sel(large, a, a + s / (1.0f + tc_sqrt(1.0f + s))));
+  return tc_copysign(tc_sel(large, y + 0.693147181f, y), x);
+}
+/* acosh x = log1p(t + sqrt(2 t + t^2)) with t = x - 1; 3 ulp. Above 1e9 this is ln(2 x). */
+TC_INLINE tc_vf tc_acosh(tc_vf x)
+{
+  const tc_vf t = x - 1.0f;
+  const tc_vm large = tc_lt(tc_set(1e9f), x);
+  const tc_vf y = tc_log1p(tc_sel(large, x, t + tc_sqrt(t * (t + 2.0f))));
+  return tc_sel(tc_lt(x, tc_set(1.0f)), tc_set(NAN), tc_sel(large, y + 0.693147181f, y));
+}
+/* atanh x = log1p(2 a / (1 - a)) / 2 with a = |x|; 3 ulp */
+TC_INLINE tc_vf tc_atanh(tc_vf x)
+{
+  const tc_vf a = tc_abs(x);
+  return tc_copysign(0.5f * tc_log1p((a + a) / (1.0f - a)), x);
+}
+
+/* x - n y for doubles, n being x / y cut to an integer: no error where |x / y| < 2^28. Products of 24 and 28 bits are doubles, and
+ * a quotient that is no integer is too far from the next one to be rounded to it. */
+#if TC_VL > 1
+typedef float   tc_mod_f __attribute__((vector_size(2 * TC_VL)));
+typedef int32_t tc_mod_i __attribute__((vector_size(2 * TC_VL)));
+typedef double  tc_mod_d __attribute__((vector_size(4 * TC_VL)));
+TC_INLINE tc_mod_f tc_mod_half(tc_mod_f x, tc_mod_f y)
+{
+  const tc_mod_d a = __builtin_convertvector(x, tc_mod_d), b = __builtin_convertvector(y, tc_mod_d);
+  const tc_mod_d n = __builtin_convertvector(__builtin_convertvector(a / b, tc_mod_i), tc_mod_d);
+  return __builtin_convertvector(a - n * b, tc_mod_f);
+}
+TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y)
+{
+  tc_mod_f a[2], b[2];
+  memcpy(a, &x, sizeof x);
+  memcpy(b, &y, sizeof y);
+  TC_UNROLL for (int i = 0; i < 2; i++) a[i] = tc_mod_half(a[i], b[i]);
+  memcpy(&x, a, sizeof x);
+  return x;
+}
+#else
+TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y) { return (float)((double)x - trunc((double)x / (double)y) * (double)y); }
+#endif
+/* fmod: the sign is that of x; exact. Libm has the quotients of 2^27 and more, and what is not finite. */
+TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y)
+{
+  const tc_vm near = tc_and(tc_lt(tc_abs(x / y), tc_set(134217728.0f)), tc_lt(tc_abs(y), tc_set(INFINITY)));
+  return tc_any(tc_not(near)) ? TC_LANES2(fmodf, x, y) : tc_copysign(tc_mod_near(x, y), x);
 }
 
 /* The rest is libm, lane by lane. */
-TC_INLINE tc_vf tc_tan(tc_vf x) { return TC_LANES(tanf, x); }
-TC_INLINE tc_vf tc_asin(tc_vf x) { return TC_LANES(asinf, x); }
-TC_INLINE tc_vf tc_acos(tc_vf x) { return TC_LANES(acosf, x); }
-TC_INLINE tc_vf tc_atan(tc_vf x) { return TC_LANES(atanf, x); }
-TC_INLINE tc_vf tc_sinh(tc_vf x) { return TC_LANES(sinhf, x); }
-TC_INLINE tc_vf tc_cosh(tc_vf x) { return TC_LANES(coshf, x); }
-TC_INLINE tc_vf tc_asinh(tc_vf x) { return TC_LANES(asinhf, x); }
-TC_INLINE tc_vf tc_acosh(tc_vf x) { return TC_LANES(acoshf, x); }
-TC_INLINE tc_vf tc_atanh(tc_vf x) { return TC_LANES(atanhf, x); }
 TC_INLINE tc_vf tc_pow(tc_vf x, tc_vf y) { return TC_LANES2(powf, x, y); }
 TC_INLINE tc_vf tc_atan2(tc_vf y, tc_vf x) { return TC_LANES2(atan2f, y, x); }
-TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y) { return TC_LANES2(fmodf, x, y); }  /* sign of x */
 
 #endif
