@@ -202,6 +202,40 @@ def loop_cases():
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 
+def growing_cases():
+    """Loops whose states get longer: they end after a number of iterations that is known while compiling."""
+    rows = "(int64 i, bool c, float[k,3] s) => (bool on, float[l,3] t)"
+    yield Case("grow_from_nothing", f"y = Loop (four, , none) <body = t {rows} {{ on = Identity(c)  f = Cast <to = 1> (i)  a = Mul(x, f)  t = Concat <axis = 0> (s, a) }}>",
+               {"x": (2, 3)}, {"four": np.int64(4), "none": np.zeros((0, 3), np.float32)})
+    yield Case("grow_reads_itself", f"""y = Loop (five, yes, x) <body = t {rows} {{
+          on = Not(never)  last = Gather(s, end)  n = Tanh(last)  m = ReduceMean <keepdims = 1> (s, end)  v = Add(n, m)  t = Concat <axis = 0> (s, v) }}>""",
+               {"x": (1, 3)}, {"five": np.int64(5), "yes": np.bool_(True), "never": np.bool_(False), "end": ints(-1)})
+    yield Case("grow_beside", """
+        s, h, rows, counts = Loop (three, , x, z) <body = t (int64 i, bool c, float[2,k] p, float[2] q) => (bool on, float[2,l] r, float[2] n, float[2] o, int64 w) {
+          e = Unsqueeze(q, one)  r = Concat <axis = 1> (p, e)  sum = ReduceSum <keepdims = 0> (r, one)  n = Sub(q, sum)  o = Neg(n)  sz = Shape(r)  w = Gather(sz, last)  on = Identity(c) }>""",
+               {"x": (2, 2), "z": (2,)}, {"three": np.int64(3), "one": ints(1), "last": np.int64(1)}, outputs=("s", "h", "rows", "counts"))
+    yield Case("grow_until", f"y = Loop (, , x) <body = t {rows} {{ j = Add(i, one)  on = Less(j, six)  t = Concat <axis = 0> (x, s) }}>",
+               {"x": (2, 3)}, {"one": np.int64(1), "six": np.int64(6)})
+    yield Case("grow_twice_as_long", f"y = Loop (four, , x) <body = t {rows} {{ on = Identity(c)  n = Neg(s)  t = Concat <axis = 0> (s, n) }}>", {"x": (1, 3)}, {"four": np.int64(4)})
+    yield Case("grow_shrinks", f"y = Loop (three, , x) <body = t {rows} {{ on = Identity(c)  t = Slice(s, one, all, zero) }}>",
+               {"x": (5, 3)}, {"three": np.int64(3), "one": ints(1), "all": ints(99), "zero": ints(0)})
+    yield Case("grow_in_a_loop", """
+        y, all = Loop (m, , x) <body = outer (int64 i, bool c, float[2,3] s) => (bool on, float[2,3] t, float[3] o) {
+          g = Loop (three, , s) <body = inner (int64 j, bool e, float[k,3] p) => (bool f, float[l,3] q) { f = Identity(e)  n = Mul(s, w)  q = Concat <axis = 0> (p, n) }>
+          u = Slice(g, two, six, zero)  v = ReduceMean <keepdims = 0> (g, zero)  t = Slice(u, zero, two, zero)  o = Identity(v)  on = Identity(c) }>""",
+               {"x": (2, 3), "m": np.int64(3), "w": (3,)}, {"three": np.int64(3), "two": ints(2), "six": ints(6), "zero": ints(0)}, outputs=("y", "all"))
+    yield Case("grow_of_growing", f"""y = Loop (two, , x) <body = outer {rows} {{ on = Identity(c)
+          t = Loop (two, , s) <body = inner (int64 j, bool e, float[m,3] p) => (bool f, float[n,3] q) {{ f = Identity(e)  n = Add(s, x)  q = Concat <axis = 0> (p, n) }}> }}>""",
+               {"x": (1, 3)}, {"two": np.int64(2)})
+    yield Case("grow_in_a_decision", f"""up = Greater(b, zero)
+        y = If (up) <then_branch = yes () => (float[4,3] a) {{ a = Loop (three, , x) <body = t {rows} {{ on = Identity(c)  t = Concat <axis = 0> (s, x) }}> }},
+                     else_branch = no () => (float[4,3] d) {{ d = Expand(x, sizes) }}>""",
+               {"x": (1, 3), "b": np.float32(1)}, {"three": np.int64(3), "zero": np.float32(0), "sizes": ints(4, 3)})
+    yield Case("grow_by_what_is_there", f"""at = NonZero(b)  k = Squeeze(at, zero)
+        y = Loop (three, , none) <body = t {rows} {{ on = Identity(c)  v = Gather(x, k)  t = Concat <axis = 0> (s, v) }}>""",
+               {"x": (5, 3), "b": np.float32([0, 1, 1, 0, 2])}, {"three": np.int64(3), "none": np.zeros((0, 3), np.float32), "zero": ints(0)}, counted=True)
+
+
 def cases():
-    for family in (run_time_cases, counted_cases, sequence_cases, loop_cases):
+    for family in (growing_cases, run_time_cases, counted_cases, sequence_cases, loop_cases):
         yield from family()
