@@ -202,6 +202,29 @@ def loop_cases():
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 
+def masked_cases():
+    """y[mask] = v as exporters write it: the places are counted by NonZero, the values by a sum."""
+    rng = np.random.default_rng(21)
+    sums = "a = NonZero(m)\n t = Transpose <perm = [1, 0]> (a)\n flat = Reshape(m, all)\n numbers = Cast <to = 7> (flat)\n k = ReduceSum(numbers)\n"
+    values = {"scalar": ("e = Expand(v, k)", {"v": np.float32(1.5)}), "one": ("e = Expand(v, k)", {"v": (1,)}),
+              "of_another": ("g = GatherND(v, t)\n e = Expand(g, k)", {"v": (4, 6)}), "of_itself": ("g = GatherND(x, t)\n r = Relu(g)\n e = Expand(r, k)", {})}
+    masks = {"some": rng.random((4, 6)) < 0.4, "none": np.zeros((4, 6), bool), "all": np.ones((4, 6), bool)}
+    for name, (made, more) in values.items():
+        for which, mask in masks.items():
+            if which == "some" or name == "of_another":
+                yield Case(f"mask_put_{name}_{which}", f"{sums} {made}\n u = Reshape(e, all)\n y = ScatterND(x, t, u)", {"x": (4, 6), "m": mask} | more, {"all": ints(-1)})
+    yield Case("mask_put_added", f"{sums} e = Expand(v, k)\n y = ScatterND <reduction = \"add\"> (x, t, e)", {"x": (4, 6), "m": masks["some"], "v": np.float32(2)}, {"all": ints(-1)})
+    yield Case("mask_sum_first", """numbers = Cast <to = 7> (m)\n k = ReduceSum <keepdims = 0> (numbers, both)\n n = Unsqueeze(k, zero)\n e = Expand(v, n)
+                                    a = NonZero(m)\n t = Transpose <perm = [1, 0]> (a)\n y = ScatterND(x, t, e)""",
+               {"x": (4, 6), "m": masks["some"], "v": np.float32(2)}, {"both": ints(0, 1), "zero": ints(0)})
+    # Whole rows: the mask of the rows is repeated, and counted once.
+    for which, rows in (("some", [1, 0, 1, 1]), ("none", [0, 0, 0, 0])):
+        yield Case(f"mask_put_rows_{which}", """c = Unsqueeze(m, last)\n w = Expand(c, sizes)\n a = NonZero(w)\n t = Transpose <perm = [1, 0]> (a)
+                   flat = Reshape(m, last)\n numbers = Cast <to = 7> (flat)\n k = ReduceSum(numbers)\n n = Concat <axis = 0> (k, six)
+                   e = Expand(v, n)\n u = Reshape(e, last)\n y = ScatterND(x, t, u)""",
+                   {"x": (4, 6), "m": np.array(rows, bool), "v": (6,)}, {"last": ints(-1), "sizes": ints(4, 6), "six": ints(6)})
+
+
 def growing_cases():
     """Loops whose states get longer: they end after a number of iterations that is known while compiling."""
     rows = "(int64 i, bool c, float[k,3] s) => (bool on, float[l,3] t)"
@@ -237,5 +260,5 @@ def growing_cases():
 
 
 def cases():
-    for family in (growing_cases, run_time_cases, counted_cases, sequence_cases, loop_cases):
+    for family in (masked_cases, growing_cases, run_time_cases, counted_cases, sequence_cases, loop_cases):
         yield from family()

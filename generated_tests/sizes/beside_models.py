@@ -79,5 +79,22 @@ def boxes(b):
     b.output(b.op("NonMaxSuppression", sides, scores, b.ints(2), b.constant(np.float32([0.5])), b.op("Reshape", least, b.ints(1)), center_point_box=1), TensorProto.INT64)
 
 
-ALL = [(rolled, {"batch": (1, 5)}), (without_elements, {"batch": (1, 5)}), (alike, {"batch": (1, 5)}), (matrices, {"batch": (1, 5), "n": (1, 3)}),
+def masked(b):
+    """y[mask] = v by places and rows, as exporters write it."""
+    x, z = b.input("x", ["batch", 6]), b.input("z", ["batch", 6])
+
+    def number(mask):
+        return b.op("ReduceSum", b.op("Cast", b.op("Reshape", mask, b.ints(-1)), to=TensorProto.INT64))
+
+    mask = b.op("Greater", x, z)
+    places = b.op("Transpose", b.op("NonZero", mask), perm=[1, 0])
+    b.output(b.op("ScatterND", x, places, b.op("Expand", b.scalar(1.5), number(mask))))
+    b.output(b.op("ScatterND", x, places, b.op("Expand", b.op("GatherND", z, places), number(mask)), reduction="add"))
+    rows = b.op("Greater", b.op("ReduceSum", x, b.ints(1), keepdims=0), b.scalar(0.0))
+    wide = b.op("Expand", b.op("Unsqueeze", rows, b.ints(-1)), b.op("Shape", x))
+    values = b.op("Expand", b.weight(6), b.op("Concat", number(rows), b.ints(6), axis=0))
+    b.output(b.op("ScatterND", x, b.op("Transpose", b.op("NonZero", wide), perm=[1, 0]), b.op("Reshape", values, b.ints(-1))))
+
+
+ALL = [(masked, {"batch": (1, 9)}), (rolled, {"batch": (1, 5)}), (without_elements, {"batch": (1, 5)}), (alike, {"batch": (1, 5)}), (matrices, {"batch": (1, 5), "n": (1, 3)}),
        (words, {"batch": (1, 5)}), (chosen, {"batch": (1, 5)}), (boxes, {"batch": (1, 4), "classes": (1, 3)})]

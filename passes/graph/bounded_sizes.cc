@@ -219,6 +219,10 @@ void BoundedSizes::follow(Graph& g, Node* n) {
   const int counter = counting_output(*n);
   if (counter >= 0) forbid(*n);
   if (counter >= 0 && int(n->outputs.size()) > counter) {
+    if (const auto repeated = n->is("NonZero") ? count_of_repeated(g, n) : std::nullopt) {
+      Value* count = counts_.value_of(g, n, *repeated, derived(n->outputs[0]->name, "_repeated"));
+      return note(n->outputs[0], {1, count, dims_of(n->outputs[0])[1]});
+    }
     for (size_t k = 0; int(k) < counter; k++)
       if (n->outputs[k])
         if (const auto axis = counted_axis(*n, k)) {

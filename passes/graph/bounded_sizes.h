@@ -155,6 +155,10 @@ class BoundedSizes {
   // counted_choice.cc
   Node* choose(Graph& g, Node* n);
   void bound_grid(Graph& g, Node* n);
+  // counted_masks.cc
+  Node* count_mask(Graph& g, Node* n);
+  /// Of a NonZero of a mask whose elements are repeated: how many results there are by the places in the mask.
+  std::optional<SizeForm> count_of_repeated(Graph& g, Node* n);
   // counted_fit.cc
   void fit(Graph& g, Node* n);
   Node* split(Graph& g, Node* n);
