@@ -157,6 +157,8 @@ class BoundedSizes {
   void bound_grid(Graph& g, Node* n);
   // counted_masks.cc
   Node* count_mask(Graph& g, Node* n);
+  /// A ScatterND at the places of a mask of one number, or of a tensor's elements there: a choice for each element.
+  Node* put_by_mask(Graph& g, Node* n);
   /// Of a NonZero of a mask whose elements are repeated: how many results there are by the places in the mask.
   std::optional<SizeForm> count_of_repeated(Graph& g, Node* n);
   // counted_fit.cc

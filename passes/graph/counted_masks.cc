@@ -1,6 +1,7 @@
 // How many places a mask selects is one number, whichever way the model counts them, as exporters do for y[mask] = v.
 //   p = NonZero(m)   k = ReduceSum(Cast(Reshape(m, [-1])))   ->   k = Reshape(p_count, [1])
 //   p = NonZero(Expand(Unsqueeze(r), [4, 6]))   r: [4]       ->   p counted by 6 c, where c counts NonZero(r)
+//   y = ScatterND(x, Transpose(NonZero(m)), Expand(v, k))    ->   y = Where(m, v, x)
 //
 // Preconditions: the sum is of all elements of the mask, in i64, and a NonZero selects by the same mask.
 #include "ir/ops/op.h"
@@ -53,13 +54,57 @@ bool is_summed(const Value* mask, int depth = 8) {
   });
 }
 
+/// Does a NonZero find the places of `mask`, or of what repeats it?
+bool is_searched(const Value* mask, int depth = 8) {
+  return std::any_of(mask->users.begin(), mask->users.end(), [&](const Node* u) {
+    const bool repeats = u->is("Expand") || has_trait(*u, OpTrait::KeepsElements);
+    return u->is("NonZero") || (depth > 0 && u->inputs[0] == mask && repeats && is_searched(u->outputs[0], depth - 1));
+  });
+}
+
+/// The only element of what a value is expanded from; null if that has several.
+Value* repeated_number(Value* v) {
+  while (v->producer && (v->producer->is("Expand") || has_trait(*v->producer, OpTrait::KeepsElements)))
+    v = v->producer->inputs[0];
+  return v->type.is_static_tensor() && num_elements(dims_of(v)) == 1 ? v : nullptr;
+}
+
+/// The operator that joins an element with an update; "" where the update takes its place, nothing for an unknown one.
+std::optional<std::string> joined_by(const std::string& reduction) {
+  const std::map<std::string, std::string> ops = {
+      {"none", ""}, {"add", "Add"}, {"mul", "Mul"}, {"max", "Max"}, {"min", "Min"}};
+  const auto it = ops.find(reduction);
+  return it == ops.end() ? std::nullopt : std::optional(it->second);
+}
+
 }  // namespace
+
+Node* BoundedSizes::put_by_mask(Graph& g, Node* n) {
+  Value *data = n->inputs[0], *at = n->inputs[1], *y = n->outputs.at(0);
+  const Node* turned = made_by(at, "Transpose");
+  const Node* found = turned && rank_of(at) == 2 ? made_by(turned->inputs[0], "NonZero") : nullptr;
+  if (!found || !y || turned->attr_ints("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return n;
+  Value* mask = found->inputs[0];
+  while (mask->producer && fills_behind(*mask->producer)) mask = mask->producer->inputs[0];
+  const auto op = joined_by(n->attr_string("reduction", "none"));
+  Value* v = op ? repeated_number(n->inputs[2]) : nullptr;
+  if (!v) {  // of a tensor at the same places
+    const Node* taken = made_by(behind_views(n->inputs[2]), "GatherND");
+    const bool same = taken && taken->inputs[1] == at && taken->attr_int("batch_dims", 0) == 0;
+    v = same && forms(taken->inputs[0]) == forms(data) ? taken->inputs[0] : nullptr;
+  } else {
+    v = constant_op(g, n, "Reshape", {v, g.add_constant(derived(y->name, "_scalar"), int64_constant({}))},
+                    derived(y->name, "_value"));
+  }
+  if (!op || !v || mask->type.dtype != DType::Bool || forms(mask) != forms(data)) return n;
+  if (!op->empty()) v = made(g, n, *op, {data, v}, derived(y->name, "_joined"));
+  return replaced(g, n, made(g, n, "Where", {mask, v, data}, derived(y->name, "_put")));
+}
 
 Node* BoundedSizes::count_mask(Graph& g, Node* n) {
   Value *mask = counted_mask(*n), *y = n->outputs.at(0);
   Value* count = mask && y ? places_in(mask) : nullptr;
-  const auto chooses = [](const Node* u) { return u->is("NonZero"); };
-  if (mask && y && !count && std::any_of(mask->users.begin(), mask->users.end(), chooses))  // it comes behind the sum
+  if (mask && y && !count && is_searched(mask))  // it comes behind the sum
     count = count_output(made(g, n, "NonZero", {mask}, derived(y->name, "_where"))->producer);
   if (!count || !counts_.find(count)) return n;
   const Dims ones(n->attr_int("keepdims", 1) != 0 ? size_t(rank_of(n->inputs[0])) : 0, 1);
