@@ -206,6 +206,63 @@ def loop_cases():
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 
+def masked_cases():
+    """y[mask] = v as exporters write it: the places are counted by NonZero, the values by a sum."""
+    rng = np.random.default_rng(21)
+    sums = "a = NonZero(m)\n t = Transpose <perm = [1, 0]> (a)\n flat = Reshape(m, all)\n numbers = Cast <to = 7> (flat)\n k = ReduceSum(numbers)\n"
+    values = {"scalar": ("e = Expand(v, k)", {"v": np.float32(1.5)}), "one": ("e = Expand(v, k)", {"v": (1,)}),
+              "of_another": ("g = GatherND(v, t)\n e = Expand(g, k)", {"v": (4, 6)}), "of_itself": ("g = GatherND(x, t)\n r = Relu(g)\n e = Expand(r, k)", {})}
+    masks = {"some": rng.random((4, 6)) < 0.4, "none": np.zeros((4, 6), bool), "all": np.ones((4, 6), bool)}
+    for name, (made, more) in values.items():
+        for which, mask in masks.items():
+            if which == "some" or name == "of_another":
+                yield Case(f"mask_put_{name}_{which}", f"{sums} {made}\n u = Reshape(e, all)\n y = ScatterND(x, t, u)", {"x": (4, 6), "m": mask} | more, {"all": ints(-1)})
+    yield Case("mask_put_added", f"{sums} e = Expand(v, k)\n y = ScatterND <reduction = \"add\"> (x, t, e)", {"x": (4, 6), "m": masks["some"], "v": np.float32(2)}, {"all": ints(-1)})
+    yield Case("mask_sum_first", """numbers = Cast <to = 7> (m)\n k = ReduceSum <keepdims = 0> (numbers, both)\n n = Unsqueeze(k, zero)\n e = Expand(v, n)
+                                    a = NonZero(m)\n t = Transpose <perm = [1, 0]> (a)\n y = ScatterND(x, t, e)""",
+               {"x": (4, 6), "m": masks["some"], "v": np.float32(2)}, {"both": ints(0, 1), "zero": ints(0)})
+    # Whole rows: the mask of the rows is repeated, and counted once.
+    for which, rows in (("some", [1, 0, 1, 1]), ("none", [0, 0, 0, 0])):
+        yield Case(f"mask_put_rows_{which}", """c = Unsqueeze(m, last)\n w = Expand(c, sizes)\n a = NonZero(w)\n t = Transpose <perm = [1, 0]> (a)
+                   flat = Reshape(m, last)\n numbers = Cast <to = 7> (flat)\n k = ReduceSum(numbers)\n n = Concat <axis = 0> (k, six)
+                   e = Expand(v, n)\n u = Reshape(e, last)\n y = ScatterND(x, t, u)""",
+                   {"x": (4, 6), "m": np.array(rows, bool), "v": (6,)}, {"last": ints(-1), "sizes": ints(4, 6), "six": ints(6)})
+
+
+def growing_cases():
+    """Loops whose states get longer: they end after a number of iterations that is known while compiling."""
+    rows = "(int64 i, bool c, float[k,3] s) => (bool on, float[l,3] t)"
+    yield Case("grow_from_nothing", f"y = Loop (four, , none) <body = t {rows} {{ on = Identity(c)  f = Cast <to = 1> (i)  a = Mul(x, f)  t = Concat <axis = 0> (s, a) }}>",
+               {"x": (2, 3)}, {"four": np.int64(4), "none": np.zeros((0, 3), np.float32)})
+    yield Case("grow_reads_itself", f"""y = Loop (five, yes, x) <body = t {rows} {{
+          on = Not(never)  last = Gather(s, end)  n = Tanh(last)  m = ReduceMean <keepdims = 1> (s, end)  v = Add(n, m)  t = Concat <axis = 0> (s, v) }}>""",
+               {"x": (1, 3)}, {"five": np.int64(5), "yes": np.bool_(True), "never": np.bool_(False), "end": ints(-1)})
+    yield Case("grow_beside", """
+        s, h, rows, counts = Loop (three, , x, z) <body = t (int64 i, bool c, float[2,k] p, float[2] q) => (bool on, float[2,l] r, float[2] n, float[2] o, int64 w) {
+          e = Unsqueeze(q, one)  r = Concat <axis = 1> (p, e)  sum = ReduceSum <keepdims = 0> (r, one)  n = Sub(q, sum)  o = Neg(n)  sz = Shape(r)  w = Gather(sz, last)  on = Identity(c) }>""",
+               {"x": (2, 2), "z": (2,)}, {"three": np.int64(3), "one": ints(1), "last": np.int64(1)}, outputs=("s", "h", "rows", "counts"))
+    yield Case("grow_until", f"y = Loop (, , x) <body = t {rows} {{ j = Add(i, one)  on = Less(j, six)  t = Concat <axis = 0> (x, s) }}>",
+               {"x": (2, 3)}, {"one": np.int64(1), "six": np.int64(6)})
+    yield Case("grow_twice_as_long", f"y = Loop (four, , x) <body = t {rows} {{ on = Identity(c)  n = Neg(s)  t = Concat <axis = 0> (s, n) }}>", {"x": (1, 3)}, {"four": np.int64(4)})
+    yield Case("grow_shrinks", f"y = Loop (three, , x) <body = t {rows} {{ on = Identity(c)  t = Slice(s, one, all, zero) }}>",
+               {"x": (5, 3)}, {"three": np.int64(3), "one": ints(1), "all": ints(99), "zero": ints(0)})
+    yield Case("grow_in_a_loop", """
+        y, all = Loop (m, , x) <body = outer (int64 i, bool c, float[2,3] s) => (bool on, float[2,3] t, float[3] o) {
+          g = Loop (three, , s) <body = inner (int64 j, bool e, float[k,3] p) => (bool f, float[l,3] q) { f = Identity(e)  n = Mul(s, w)  q = Concat <axis = 0> (p, n) }>
+          u = Slice(g, two, six, zero)  v = ReduceMean <keepdims = 0> (g, zero)  t = Slice(u, zero, two, zero)  o = Identity(v)  on = Identity(c) }>""",
+               {"x": (2, 3), "m": np.int64(3), "w": (3,)}, {"three": np.int64(3), "two": ints(2), "six": ints(6), "zero": ints(0)}, outputs=("y", "all"))
+    yield Case("grow_of_growing", f"""y = Loop (two, , x) <body = outer {rows} {{ on = Identity(c)
+          t = Loop (two, , s) <body = inner (int64 j, bool e, float[m,3] p) => (bool f, float[n,3] q) {{ f = Identity(e)  n = Add(s, x)  q = Concat <axis = 0> (p, n) }}> }}>""",
+               {"x": (1, 3)}, {"two": np.int64(2)})
+    yield Case("grow_in_a_decision", f"""up = Greater(b, zero)
+        y = If (up) <then_branch = yes () => (float[4,3] a) {{ a = Loop (three, , x) <body = t {rows} {{ on = Identity(c)  t = Concat <axis = 0> (s, x) }}> }},
+                     else_branch = no () => (float[4,3] d) {{ d = Expand(x, sizes) }}>""",
+               {"x": (1, 3), "b": np.float32(1)}, {"three": np.int64(3), "zero": np.float32(0), "sizes": ints(4, 3)})
+    yield Case("grow_by_what_is_there", f"""at = NonZero(b)  k = Squeeze(at, zero)
+        y = Loop (three, , none) <body = t {rows} {{ on = Identity(c)  v = Gather(x, k)  t = Concat <axis = 0> (s, v) }}>""",
+               {"x": (5, 3), "b": np.float32([0, 1, 1, 0, 2])}, {"three": np.int64(3), "none": np.zeros((0, 3), np.float32), "zero": ints(0)}, counted=True)
+
+
 def cases():
-    for family in (run_time_cases, counted_cases, sequence_cases, loop_cases):
+    for family in (masked_cases, growing_cases, run_time_cases, counted_cases, sequence_cases, loop_cases):
         yield from family()

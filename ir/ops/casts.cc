@@ -260,15 +260,14 @@ void define_text_of_number(OpBuilder& b) {
                                 NumberWriter w;
                                 w.characters = b.in(1);
                                 w.out = out[0];
-                                const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
+                                return for_each_index(x.dims(), [&](const Exprs& i) {
                                   w.index = i;
                                   const Expr v = x(i);
-                                  return seq({store(out[0], i, zero(DType::String)),
-                                              is_float(x.dtype()) ? w.real(cast(DType::F64, v)) : w.integer(v)});
+                                  Stmt all = seq({store(out[0], i, zero(DType::String)),
+                                                  is_float(x.dtype()) ? w.real(cast(DType::F64, v)) : w.integer(v)});
+                                  for (const Buffer& c : {w.digits, w.count, w.k, w.divisor}) all = alloc(c, all);
+                                  return is_float(x.dtype()) ? alloc(w.exponent, all) : all;
                                 });
-                                Stmt all = body;
-                                for (const Buffer& c : {w.digits, w.count, w.k, w.divisor}) all = alloc(c, all);
-                                return is_float(x.dtype()) ? alloc(w.exponent, all) : all;
                               });
   b.output(0, written[0]);
 }

@@ -51,8 +51,9 @@ void define_det(OpBuilder& b) {
         loop(row, n, loop(col, n, store(lu, {row, col}, cast(DType::F64, x(concat(i, {Expr(row), Expr(col)}))))));
     Stmt body = seq({copy, store(det, {0}, make_float(DType::F64, 1)), eliminate(lu, det, pivot, n),
                      store(out[0], i, cast(x.dtype(), load(det, {0})))});
+    body = alloc(lu, alloc(det, alloc(pivot, body)));
     for (size_t a = dims.size(); a-- > 0;) body = loop(vars[a], dims[a], body);
-    return alloc(lu, alloc(det, alloc(pivot, body)));
+    return body;
   });
   b.output(0, y[0]);
 }
@@ -89,8 +90,9 @@ void define_inverse(OpBuilder& b) {
         loop(to, n,
              loop(at, n, store(out[0], concat(i, {Expr(to), Expr(at)}), cast(x.dtype(), load(m, {to, Expr(at) + n})))));
     Stmt body = seq({copy, invert(m, pivot, n), take});
+    body = alloc(m, alloc(pivot, body));
     for (size_t a = batch.size(); a-- > 0;) body = loop(vars[a], batch[a], body);
-    return alloc(m, alloc(pivot, body));
+    return body;
   });
   b.output(0, y[0]);
 }

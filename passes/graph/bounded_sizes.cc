@@ -1,9 +1,6 @@
-// Tensors have the sizes of their upper bounds; beside them goes a number, the count. A node may read such a tensor if,
-// along the counted axis, each of its results depends on one element only, the one at the same index: then what lies
-// behind the counted elements stays behind them. This is decided from the node's meaning, whatever the operator: every
-// load has the result's index along the counted axis, and nothing else looks at that index. So elementwise
-// functions, moves of other axes, Gather by counted positions, products with weights pass; sums over the axis, Concat
-// along it, sorting do not; counted_operands.cc rewrites those that can be, and others are refused.
+// Tensors have the sizes of their upper bounds; beside them goes a number, the count. A node may read such a tensor if what lies
+// behind the counted elements stays behind them (counted_meaning.cc); counted_operands.cc rewrites those that can be, and others
+// are refused.
 //   s = NonMaxSuppression(boxes, scores, ...)   ->   s: i64[bound,3], s_count = NonMaxSuppression(boxes, scores, ...)
 //   k = Gather(s, 2, axis = 1)                       k: i64[bound]                  counted by s_count
 //   return k                                         return k: s_count along 0, s_count
@@ -12,41 +9,10 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
-#include "passes/graph/counted_follow.h"
+#include "passes/graph/counted_node.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
-namespace {
-
-[[noreturn]] void refuse(const Node& n, const Value* v, const std::string& why) {
-  Diagnostic d = problem_of(
-      n, "TC0303", ExitCode::Unsupported, why,
-      {"give --dim a number in place of a range; where data decides, declare fixed sizes for the results of the "
-       "operator that counts them"});
-  d.loc.value = v->name.raw();
-  throw Error(std::move(d));
-}
-
-/// Does the node say how long a result is along this axis of an operand, whatever that has there?
-bool states_length(const Node& n, int axis, int rank) {
-  if (n.is("ConvTranspose")) return axis >= 2 && n.attrs.contains("output_shape");
-  if (n.is("Expand")) {  // one element is stretched, several stay
-    const Constant shape = n.inputs.at(1)->constant;
-    const int64_t k = shape ? shape->size() - rank + axis : -1;
-    return k >= 0 && shape->as_int(k) != 1;
-  }
-  if (!n.is("CenterCropPad")) return false;
-  const std::vector<int64_t> axes = n.attr_ints("axes");
-  return !n.attrs.contains("axes") ||
-         std::any_of(axes.begin(), axes.end(), [&](int64_t a) { return a == axis || a + rank == axis; });
-}
-
-/// Are the axes that go those that have one element?
-bool drops_what_is_one(const Node& n) {
-  return n.is("Squeeze") && !n.attrs.contains("axes") && (n.inputs.size() < 2 || !n.inputs[1]);
-}
-
-}  // namespace
 
 int counting_output(const Node& n) {
   if (n.is("NonZero") || n.is("Compress") || n.is("NonMaxSuppression")) return 1;
@@ -80,27 +46,6 @@ std::optional<int> counted_axis(const Node& n, size_t k) {
   if (n.is("Unique") && k == 2) return std::nullopt;  // one number for each element of the operand
   const int64_t axis = k == 0 ? n.attr_int("axis", 0) : 0;
   return int(axis < 0 ? axis + rank : axis);
-}
-
-/// Is operand `i` a table that positions lead into along this axis? They lead to counted elements only.
-bool is_table(const Node& n, size_t i, int axis) {
-  if (i != 0) return false;
-  if (n.is("GatherND") && n.inputs.size() > 1 && n.inputs[1] && rank_of(n.inputs[1]) > 0)
-    return n.attr_int("batch_dims", 0) == 0 && axis < int(dims_of(n.inputs[1]).back());
-  if (!n.is("Gather")) return false;
-  const int64_t along = n.attr_int("axis", 0);
-  return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;
-}
-
-/// Does a Slice along `axis` end at a position that is counted from the front?
-bool ends_from_front(const Node& n, int axis, int rank) {
-  const auto ends = ints_of(n.inputs.at(2)), axes = n.inputs.size() > 3 ? ints_of(n.inputs[3]) : std::nullopt;
-  if (!ends) return false;
-  for (size_t k = 0; k < ends->size(); k++) {
-    const int64_t a = axes ? axes->at(k) : int64_t(k);
-    if ((a < 0 ? a + rank : a) == axis && (*ends)[k] < 0) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -200,14 +145,14 @@ bool BoundedSizes::replace_shape(Graph& g, Node* n) {
 
 void BoundedSizes::forbid(const Node& n) const {
   for (const Value* v : n.inputs)
-    if (v && is_counted(v)) refuse(n, v, "a tensor whose size is known only at run time cannot be used here");
+    if (v && is_counted(v)) refuse_counted(n, v, "a tensor whose size is known only at run time cannot be used here");
 }
 
 std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) const {
   for (size_t k = 0; k < own; k++)
     if (n->inputs[k] && is_counted(n->inputs[k]))
-      refuse(*n, n->inputs[k],
-             "a tensor whose size is known only at run time cannot be an operand of a loop or a condition");
+      refuse_counted(*n, n->inputs[k],
+                     "a tensor whose size is known only at run time cannot be an operand of a loop or a condition");
   std::vector<BoundedSizes> inside(n->regions.size());
   for (BoundedSizes& s : inside) s.in_body_ = true;
   std::map<int, size_t> captures;  // of a captured count among the captures, by id
@@ -262,7 +207,8 @@ void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& 
         n.is("If") && branches.size() == 2 && branches[0] && branches[1] &&
         std::equal(branches[0]->begin(), branches[0]->end(), branches[1]->begin(), branches[1]->end(), same);
     const bool alike = !n.is("If") || n.regions[0]->outputs()[k]->type == n.regions[1]->outputs().at(k)->type;
-    if (!agree || !alike) refuse(n, counted, "the size of a result of a loop or a condition is known only at run time");
+    if (!agree || !alike)
+      refuse_counted(n, counted, "the size of a result of a loop or a condition is known only at run time");
     for (const BoundedSize& s : *branches[0])
       if (n.outputs.at(k)) note(n.outputs[k], s);
   }
@@ -273,6 +219,10 @@ void BoundedSizes::follow(Graph& g, Node* n) {
   const int counter = counting_output(*n);
   if (counter >= 0) forbid(*n);
   if (counter >= 0 && int(n->outputs.size()) > counter) {
+    if (const auto repeated = n->is("NonZero") ? count_of_repeated(g, n) : std::nullopt) {
+      Value* count = counts_.value_of(g, n, *repeated, derived(n->outputs[0]->name, "_repeated"));
+      return note(n->outputs[0], {1, count, dims_of(n->outputs[0])[1]});
+    }
     for (size_t k = 0; int(k) < counter; k++)
       if (n->outputs[k])
         if (const auto axis = counted_axis(*n, k)) {
@@ -282,79 +232,6 @@ void BoundedSizes::follow(Graph& g, Node* n) {
     return;
   }
   if (!n->is("Shape")) follow_operands(g, n);
-}
-
-void BoundedSizes::follow_operands(Graph& g, Node* n) {
-  struct Group {  // what has one count
-    BoundedSize size;
-    const Value* operand = nullptr;
-    CountedAxes axes;
-  };
-  std::vector<Group> groups;
-  const auto any = [&](const Value* v) { return v && is_counted(v); };
-  if (std::none_of(n->inputs.begin(), n->inputs.end(), any)) return;
-  const TensorFn& fn = tensor_fn(*n);
-  // EyeLike, RandomNormalLike, Size: their results know the capacity.
-  for (size_t i = 0; i < n->inputs.size(); i++)
-    if (any(n->inputs[i]) && std::find(fn.operands.begin(), fn.operands.end(), int(i)) == fn.operands.end())
-      refuse(*n, n->inputs[i], "the size of this tensor is known only at run time, and the operator asks for it");
-  for (size_t k = 0; k < fn.operands.size(); k++) {
-    const auto i = size_t(fn.operands[k]);
-    for (const BoundedSize& size : sizes(n->inputs[i])) {
-      if (is_table(*n, i, size.axis)) continue;
-      const bool is_noted = n->outputs[0] && is_counted(n->outputs[0]);
-      if (!is_noted && states_length(*n, size.axis, rank_of(n->inputs[i])))
-        refuse(*n, n->inputs[i],
-               "the size of this tensor is known only at run time, and the operator says what its result has instead");
-      if (drops_what_is_one(*n) && may_be_one(size.count))
-        refuse(*n, n->inputs[i],
-               "the size of this tensor is known only at run time, and where it is 1 the operator drops the axis");
-      auto group =
-          std::find_if(groups.begin(), groups.end(), [&](const Group& o) { return o.size.count == size.count; });
-      if (group == groups.end()) group = groups.insert(groups.end(), Group{size, n->inputs[i], {}});
-      group->axes.add(fn.inputs[k].get(), size.axis);
-    }
-  }
-  // The mask of a Dropout knows the capacity, too.
-  for (size_t k = 0, next = 0; k < n->outputs.size(); k++)
-    if (n->outputs[k] && !reads_operands(fn, fn.outputs[next++].get()) && n->outputs[k]->is_used() && !groups.empty())
-      refuse(*n, groups[0].operand,
-             "the size of this tensor is known only at run time, and an output has it as a shape alone");
-  std::vector<std::pair<size_t, BoundedSize>> found;  // of an output
-  for (Group& group : groups) {
-    if (!group.axes.follow(fn))
-      refuse(*n, group.operand,
-             groups.size() > 1 ? "two sizes that are known only at run time meet here, or the operator looks across one"
-                               : "the size of this tensor is known only at run time, and the operator looks across it");
-    for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
-      if (!n->outputs[k]) continue;
-      for (const int axis : group.axes.of(fn.outputs[next].get())) {
-        if (Value* count = count_of(g, n, k, axis, group.size.count, group.size.capacity))
-          found.push_back({k, {axis, count, dims_of(n->outputs[k])[size_t(axis)]}});
-      }
-      next++;
-    }
-  }
-  for (const auto& [k, size] : found) note(n->outputs[k], size);
-}
-
-bool BoundedSizes::may_be_one(Value* count) const {
-  const auto form = counts_.find(count);
-  return !form || counts_.least(*form) <= 1;
-}
-
-Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound) {
-  const Dims dims = dims_of(n->outputs[k]);
-  const int64_t capacity = dims[size_t(axis)];
-  if (capacity == bound) return count;
-  if (!n->is("Slice") || !ends_from_front(*n, axis, int(dims.size())))
-    refuse(*n, n->inputs[0], "the size of this tensor is known only at run time, and the operator changes it");
-  if (const auto form = counts_.find(count); form && counts_.least(*form) >= capacity) return nullptr;
-  const ModelText& name = n->outputs[k]->name;
-  const auto next = std::next(n->self);
-  return add_op(g, next == g.nodes().end() ? nullptr : next->get(), "Min",
-                {count, g.add_constant(derived(name, "_most"), scalar_constant(DType::I64, double(capacity)))},
-                derived(name, "_count"));
 }
 
 }  // namespace tc

@@ -105,8 +105,13 @@ class BoundedSizes {
   void note(const Value* v, const BoundedSize& size);
   /// Notes that `y` has the sizes of `x`, but that along `axis`.
   void note_others(const Value* y, const Value* x, int axis);
+  // counted_meaning.cc
   /// Notes the sizes of the outputs of `n` that counted operands have.
   void follow_operands(Graph& g, Node* n);
+  struct CountGroup;
+  std::vector<CountGroup> groups_of(Node* n, const TensorFn& fn) const;
+  /// The axes of each output of the function that the group's count goes along. `alone`: no other count is among the operands.
+  std::vector<std::set<int>> followed_axes(Node* n, const TensorFn& fn, CountGroup& group, bool alone) const;
   /// The sizes of a value as forms.
   std::vector<SizeForm> forms(const Value* v) const;
   /// A Reshape to sizes of the capacity, as operators that become others write it, in forms.
@@ -147,6 +152,15 @@ class BoundedSizes {
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
+  // counted_choice.cc
+  Node* choose(Graph& g, Node* n);
+  void bound_grid(Graph& g, Node* n);
+  // counted_masks.cc
+  Node* count_mask(Graph& g, Node* n);
+  /// A ScatterND at the places of a mask of one number, or of a tensor's elements there: a choice for each element.
+  Node* put_by_mask(Graph& g, Node* n);
+  /// Of a NonZero of a mask whose elements are repeated: how many results there are by the places in the mask.
+  std::optional<SizeForm> count_of_repeated(Graph& g, Node* n);
   // counted_fit.cc
   void fit(Graph& g, Node* n);
   Node* split(Graph& g, Node* n);
@@ -233,6 +247,7 @@ class BoundedSizes {
   /// The last of equal elements: where all are the least number, those behind are equal to them.
   Node* limit_position(Graph& g, Node* n, const BoundedSize& size);
   void ignore_boxes_behind(Graph& g, Node* n);
+  void drop_empty_parts(Graph& g, Node* n, int axis);
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
   void give_places(Graph& g, Node* n);

@@ -51,15 +51,14 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
   }
 }
 
-TEST(BoundedSizes, AnOutputThatReadsNoElementIsRefusedWhereItIsUsed) {
+TEST(BoundedSizes, AnOutputThatReadsNoElementHasTheSizeOfTheOperand) {
   for (const size_t used : {size_t(0), size_t(1)}) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
       Value* f = node("f", "Cast", {rows}, Attrs{{"to", int64_t(1)}});
       return t.g.append("Dropout", {f}, {ModelText("y"), ModelText("mask")})->outputs[used];
     });
-    EXPECT_EQ(run(g).has_errors(), used == 1) << used;
-    if (used == 1) continue;
-    EXPECT_EQ(results(g, {0, 3, 0, 5, 7, 0})[0]->dims, (Dims{3, 1}));
+    EXPECT_FALSE(run(g).has_errors()) << used;
+    EXPECT_EQ(results(g, {0, 3, 0, 5, 7, 0})[0]->dims, (Dims{3, 1})) << used;
   }
 }
 

@@ -102,7 +102,7 @@ bool CountedAxes::only_indexes(const Expr& e, const Var& v) const {
 
 bool CountedAxes::spread(const Stage& s) {
   if (!reads_counted(s)) return true;
-  if (s.nest) return false;
+  if (s.nest) return spread_nest(s);
   const auto axes = axes_in(s);
   if (!axes) return false;
   for (const Buffer& b : s.outputs) axes_[b.get()].insert(axes->begin(), axes->end());

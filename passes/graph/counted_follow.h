@@ -24,6 +24,8 @@ class CountedAxes {
  private:
   /// What the stage makes has the axes of what it reads. False if an index along one of them is none of the stage's own.
   bool spread(const Stage& s);
+  /// The same of a nest (counted_nest.cc): false if its iterations along one of them share something.
+  bool spread_nest(const Stage& s);
   /// Does nothing but indices look at these axes?
   bool keeps(const Stage& s) const;
   bool reads_counted(const Stage& s) const;

@@ -61,7 +61,7 @@ Value* normalized_rows(Graph& g, const Node& n, int first, const MakesOp& op) {
 
 Value* BoundedSizes::made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs,
                           const ModelText& name, const Attrs& attrs) {
-  Node* n = look_across(g, insert_for(g, *before, before, op, inputs, {name}, attrs));
+  Node* n = count_results(g, look_across(g, insert_for(g, *before, before, op, inputs, {name}, attrs)));
   infer_types(g, *n);
   follow(g, n);
   return n->outputs[0];

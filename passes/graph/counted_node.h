@@ -8,6 +8,9 @@
 
 namespace tc {
 
+/// Throws Error TC0303: `n` cannot go along with the sizes of `v`.
+[[noreturn]] void refuse_counted(const Node& n, const Value* v, const std::string& why);
+
 /// Operand k; null where it is absent.
 inline Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
 

@@ -142,6 +142,8 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("TensorScatter")) scatter_rows(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
   if (n->is("Tile")) return tile(g, n);
+  if (n->is("Compress")) return choose(g, n);
+  if (Node* counted = count_mask(g, n); counted != n) return counted;
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
     if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;
   n = look_along(g, n);
@@ -194,19 +196,29 @@ Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
 }
 
 void BoundedSizes::ignore_boxes_behind(Graph& g, Node* n) {
-  const auto boxes = find(n->inputs.at(0), 1), scores = find(n->inputs.at(1), 2);
-  if (!scores) return;
-  // Boxes behind the last one have the lowest score, which the least one that counts is above.
-  if (boxes && boxes->count == scores->count) g.set_input(n, 0, filled(g, n, n->inputs[0], *boxes, "zero"));
-  g.set_input(n, 1, filled(g, n, n->inputs[1], *scores, "lowest"));
-  if (n->inputs.size() > 4 && n->inputs[4]) return;
-  const float least = std::numeric_limits<float>::lowest();
-  Value* threshold = g.add_constant(derived(n->inputs[1]->name, "_least"), make_constant(DType::F32, {1}, &least));
-  while (n->inputs.size() < 4) g.add_node_input(n, nullptr);
-  if (n->inputs.size() == 4)
-    g.add_node_input(n, threshold);
-  else
-    g.set_input(n, 4, threshold);
+  const std::vector<BoundedSize> all = sizes(n->inputs.at(1));
+  if (all.empty()) return;
+  // Boxes behind the last one have the lowest score, which the least one that counts is above; so have all of images and classes
+  // behind the last one.
+  for (const BoundedSize& size : all) {
+    const int axis = size.axis == 2 ? 1 : 0;
+    const auto boxes = size.axis == 1 ? std::nullopt : find(n->inputs[0], axis);
+    if (boxes && boxes->count == size.count) g.set_input(n, 0, filled(g, n, n->inputs[0], *boxes, "zero"));
+    g.set_input(n, 1, filled(g, n, n->inputs[1], size, "lowest"));
+  }
+  const float lowest = std::numeric_limits<float>::lowest();
+  Value* least = g.add_constant(derived(n->inputs[1]->name, "_least"), make_constant(DType::F32, {1}, &lowest));
+  Value* given = operand(*n, 4);
+  if (given) least = constant_op(g, n, "Max", {given, least}, derived(n->inputs[1]->name, "_threshold"));
+  while (n->inputs.size() < 5) g.add_node_input(n, nullptr);
+  g.set_input(n, 4, least);
+}
+
+// Parts without elements leave nothing but their size, which the others have, too.
+void BoundedSizes::drop_empty_parts(Graph& g, Node* n, int axis) {
+  const auto is_empty = [&](const Value* v) { return dims_of(v)[size_t(axis)] == 0 && !find(v, axis); };
+  for (size_t k = n->inputs.size(); k-- > 0;)
+    if (n->inputs.size() > 1 && is_empty(n->inputs[k])) g.erase_node_input(n, k);
 }
 
 Node* BoundedSizes::join(Graph& g, Node* n) {
@@ -218,6 +230,8 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
     if (!same_beside(dims_of(v), dims_of(n->inputs[0]), size_t(axis))) return n;
     along = along || find(v, axis);
   }
+  if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return is_counted(v); }))
+    drop_empty_parts(g, n, axis);
   if (!along) return n;
   // Along the other axes all parts have the same counts.
   for (const Value* v : n->inputs)

@@ -61,7 +61,9 @@ Node* BoundedSizes::scatter(Graph& g, Node* n) {
   const auto open = [&](const Value* v) { return !v || !v->type.is_static_tensor(); };
   if (n->inputs.size() != 3 || std::any_of(n->inputs.begin(), n->inputs.end(), open)) return n;
   if (std::none_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return is_counted(v); })) return n;
-  return n->is("ScatterND") ? scatter_tuples(g, n) : scatter_elements(g, n);
+  if (n->is("ScatterElements")) return scatter_elements(g, n);
+  Node* put = put_by_mask(g, n);
+  return put != n ? put : scatter_tuples(g, n);
 }
 
 Node* BoundedSizes::scatter_elements(Graph& g, Node* n) {

@@ -311,6 +311,7 @@ bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
 Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (n->is("Slice")) return bound_slice(g, n);
   if (n->is("Range")) return bound_range(g, n), n;
+  if (n->is("AffineGrid")) return bound_grid(g, n), n;
   if (!n->is("Expand") && !n->is("ConstantOfShape")) return n;
   const size_t operand = n->is("ConstantOfShape") ? 0 : 1;
   if (operand >= n->inputs.size() || !n->inputs[operand] || n->inputs[operand]->constant) return n;

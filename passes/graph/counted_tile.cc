@@ -28,7 +28,7 @@ Node* BoundedSizes::tile(Graph& g, Node* n) {
   std::vector<SizeForm> split, wide, to;
   for (size_t d = 0; d < from.size(); d++) {
     const auto times = element(repeats, int64_t(d));
-    if (!times || counts_.least(*times) < 0) return n;
+    if (!times || counts_.least(*times) < 0 || *times == fixed_size(0)) return n;
     to.push_back(from[d] * *times);
     if (*times != fixed_size(1) && from[d] != fixed_size(1)) {
       split.push_back(fixed_size(1));

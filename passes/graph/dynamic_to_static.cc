@@ -7,7 +7,8 @@
 // Results whose sizes depend on data get the capacity of their upper bounds and are counted (bounded_sizes.h), in
 // bodies too; so do inputs whose sizes the caller chooses.
 // Sequences and optionals whose contents are known become their tensors (sequences.h).
-// An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
+// An If with a constant condition becomes the branch it takes, a loop that runs once its body, and a loop whose states grow its
+// iterations (unroll_loop.h). Constants that a body
 // captures move into the body. The condition that a Loop hands to its body is true there. A state that no iteration
 // changes becomes a capture.
 //
@@ -29,6 +30,7 @@
 #include "passes/graph/rewrite.h"
 #include "passes/graph/sequences.h"
 #include "passes/graph/single_iteration.h"
+#include "passes/graph/unroll_loop.h"
 
 namespace tc {
 
@@ -73,6 +75,7 @@ class Sweep {
   void graph(Graph& g, BoundedSizes& sizes, bool outermost) {
     spread_declared_shapes(g);
     if (outermost) sizes.open_inputs(g);
+    LoopUnroller growing("a loop whose states grow", "TC0301");
     sizes.hold_counts(g);
     for (auto it = g.nodes().begin(); !sizes.holds_counts(it->get());) {
       Node* n = it->get();
@@ -87,7 +90,7 @@ class Sweep {
         it = *first;
         continue;
       }
-      if (runs_once(*n) && !is_followed(*n, sizes, outermost)) {
+      if (!growing.has_begun(*n) && runs_once(*n) && !is_followed(*n, sizes, outermost)) {
         it = inline_iteration(g, n);
         continue;
       }
@@ -95,6 +98,8 @@ class Sweep {
       try {
         if (outermost && lists_.carries_lists(*n))
           it = lists_.unroll(g, n);
+        else if (growing.has_begun(*n) || grows(*n))
+          it = growing.step(g, n);
         else
           node(g, n, sizes, outermost);
       } catch (const Error& e) {
@@ -111,6 +116,47 @@ class Sweep {
   bool is_followed(const Node& n, const BoundedSizes& sizes, bool outermost) const {
     return (outermost && lists_.carries_lists(n)) ||
            std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+  }
+
+  /// Does a state have other sizes behind an iteration than before, in a loop of which can be known when it ends?
+  bool grows(const Node& n) const {
+    const size_t own = n.is("Loop") ? own_inputs(n) : 0;
+    const LoopFacts facts = own < 3 ? LoopFacts() : loop_facts(n);
+    if (own < 3 || !states_may_grow(n) || facts.asks_limit || facts.asks_start || !facts.ends() ||
+        !may_be_unrolled(n, facts.limit))
+      return false;
+    Graph first = n.regions.at(0)->clone();
+    for (size_t k = 0; k < n.inputs.size(); k++) {
+      Value* in = first.inputs()[k];
+      if (k < 2) {
+        in = first.add_constant(in->name, scalar_constant(k == 0 ? DType::I64 : DType::Bool, double(k)));
+        first.replace_uses(first.inputs()[k], in);
+      } else {
+        first.set_type(in, n.inputs[k]->type);
+        if (n.inputs[k]->constant) first.replace_uses(in, first.add_constant(in->name, n.inputs[k]->constant));
+      }
+    }
+    Diagnostics problems;
+    PassContext cx;
+    cx.diagnostics = &problems;
+    try {
+      Sweep(cx).outermost(first);
+    } catch (const Error&) {  // told when the loop itself is looked at
+      return false;
+    }
+    if (problems.has_errors() || !behind_identities(first.outputs()[0])->constant) return false;
+    for (size_t k = 2; k < own; k++)
+      if (first.outputs()[k - 1]->type != n.inputs[k]->type) return true;
+    return false;
+  }
+
+  /// Does the body leave open whether its states keep their sizes?
+  static bool states_may_grow(const Node& n) {
+    for (size_t k = 2; k < own_inputs(n); k++) {
+      const ValueType& after = n.regions.at(0)->outputs().at(k - 1)->type;
+      if (!after.is_static_tensor() || after != n.inputs[k]->type) return true;
+    }
+    return false;
   }
 
   /// Sizes are open only behind a node with a problem, which has been told.

@@ -202,5 +202,36 @@ TEST(DynamicToStatic, RefusesBodiesThatDoNotFitTheirNodes) {
       }
 }
 
+/// s = Loop(trips, , x) {s = Concat(s, s)}
+Graph growing_loop(TestGraph& t, Value* trips) {
+  Value* x = t.in("x", {1, 3});
+  Node* n = t.g.append("Loop", {trips, nullptr, x}, {ModelText("y")});
+  auto body = std::make_unique<Graph>();
+  body->add_input(ModelText("i"), {});
+  Value* go = body->add_input(ModelText("go"), {});
+  Value* s = body->add_input(ModelText("s"), {});
+  Value* on = body->append("Identity", {go}, {ModelText("on")})->outputs[0];
+  Value* longer = body->append("Concat", {s, s}, {ModelText("longer")}, {{"axis", int64_t(0)}})->outputs[0];
+  body->set_outputs({on, longer});
+  n->regions.push_back(std::move(body));
+  return t.out({n->outputs[0]});
+}
+
+TEST(DynamicToStatic, UnrollsLoopsWhoseStatesGrowIfItIsKnownHowOftenTheyRun) {
+  TestGraph few, many, open;
+  Graph g = growing_loop(few, few.scalar("trips", 3, DType::I64));
+  run(g);
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[8,3]");
+  for (const bool known : {true, false}) {
+    TestGraph& t = known ? many : open;
+    Graph refused = growing_loop(t, known ? t.scalar("trips", 300, DType::I64) : t.in("trips", {}, DType::I64));
+    Diagnostics d;
+    run(refused, &d);
+    ASSERT_EQ(d.list().size(), 1u) << known;
+    EXPECT_EQ(d.list()[0].code, "TC0301");
+    EXPECT_NE(d.list()[0].render().find("unrolled"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace tc::dynamic_to_static_test

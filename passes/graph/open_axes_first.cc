@@ -97,7 +97,7 @@ class OpenAxesFirst {
     if (dims_of(x) == to) return x;
     Node* before = of.self->get();
     Value* shape = g_.add_constant(derived(name, "_shape"), int64_constant(to));
-    Node* r = insert_for(g_, of, before, "Reshape", {x, shape}, {name});
+    Node* r = insert_for(g_, of, before, "Reshape", {x, shape}, {name}, sizes_as_given(x));
     g_.set_type(r->outputs[0], ValueType::tensor(x->type.dtype, to_shape(to)));
     return r->outputs[0];
   }

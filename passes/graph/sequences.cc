@@ -16,9 +16,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kMostTensors = 1024;    // in one list
-constexpr int64_t kMostIterations = 256;  // of a loop that carries lists
-constexpr size_t kMostNodes = 200'000;    // of the graph that such loops make
+constexpr int64_t kMostTensors = 1024;  // in one list
 
 [[noreturn]] void refuse(const Node& n, const std::string& why, int input = -1, std::vector<std::string> notes = {}) {
   throw Error(problem_of(n, "TC0304", ExitCode::Unsupported, why, std::move(notes), input));
@@ -48,18 +46,6 @@ size_t checked_index(const Node& n, int64_t at, int64_t length, int64_t count) {
   if (at < -length || at >= count)
     reject(n, "position " + to_text(at) + " lies outside of a sequence of " + to_text(length));
   return size_t(at < 0 ? at + length : at);
-}
-
-/// The trip count or condition of a Loop, `otherwise` where it is absent.
-int64_t known_bound(const Node& n, size_t k, int64_t otherwise) {
-  if (!has(n, k)) return otherwise;
-  const Constant c = n.inputs[k]->constant;
-  if (!c || c->size() != 1)
-    refuse(n,
-           "a loop that carries a sequence must end after a number of iterations that is known when the model is "
-           "compiled",
-           int(k));
-  return c->as_int(0);
 }
 
 /// A list to be typed: what its elements are does not matter once they are known.
@@ -260,77 +246,13 @@ Node* Sequences::resolve(Graph& g, Node* n) {
 
 bool Sequences::carries_lists(const Node& n) const {
   if (!n.is("Loop")) return false;
-  return unrolled_.count(n.id) != 0 || std::any_of(n.inputs.begin(), n.inputs.end(), is_list);
-}
-
-/// The results of a Loop that has ended, in its place.
-void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
-  const Unrolled& u = unrolled_[n->id];
-  for (size_t k = 0; k < n->outputs.size(); k++) {
-    Value* out = n->outputs[k];
-    if (!out || !out->is_used()) continue;
-    if (k < states.size()) {
-      // An Identity, also of a list, says the same with a name of its own.
-      Node* copy = insert_for(g, *n, n, "Identity", {states[k]}, {out->name});
-      g.set_type(copy->outputs[0], states[k]->type);
-      if (const auto it = held_.find(states[k]->id); it != held_.end())
-        held_[copy->outputs[0]->id] = Contents(it->second);
-      g.replace_uses(out, copy->outputs[0]);
-      continue;
-    }
-    if (k - states.size() >= u.scanned.size()) refuse(*n, "a loop without iterations that collects results");
-    std::vector<Value*> rows;
-    Value* axes = g.add_constant(derived(out->name, "_axis"), int64_constant({0}));
-    for (const Node* row : u.scanned.at(k - states.size()))
-      rows.push_back(add_op(g, n, "Unsqueeze", {row->inputs[0], axes},
-                            derived(out->name, "_row" + to_text(int64_t(rows.size())))));
-    g.replace_uses(out, add_op(g, n, "Concat", rows, out->name, {{"axis", int64_t(0)}}));
-  }
-  unrolled_.erase(n->id);
-  g.erase(n);
+  return unroller_.has_begun(n) || std::any_of(n.inputs.begin(), n.inputs.end(), is_list);
 }
 
 NodeIterator Sequences::unroll(Graph& g, Node* n) {
-  const size_t own = own_inputs(*n);
-  const Graph& body = *n->regions.at(0);
-  const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
-  const int64_t trips = known_bound(*n, 0, INT64_MAX), go = known_bound(*n, 1, 1);
-  const int64_t done = unrolled_[n->id].iterations;
-  if (done >= trips || go == 0) {
-    const NodeIterator behind = std::next(NodeIterator(n->self));
-    end_loop(g, n, states);
-    return behind;
-  }
-  if (done >= kMostIterations || g.num_nodes() > kMostNodes)
-    refuse(*n, "a loop that carries a sequence runs for more than " + to_text(kMostIterations) + " iterations");
-  const InsertionPoint point(g, *n);
-  std::vector<Value*> args = {number(g, derived(n->name, "_iteration"), done),
-                              g.add_constant(derived(n->name, "_go"), scalar_constant(DType::Bool, 1))};
-  args.insert(args.end(), n->inputs.begin() + 2, n->inputs.end());
-  const std::vector<Value*> results = inline_graph(g, n, body, args);
-  std::vector<Value*> inputs = {n->inputs[0], results[0]};
-  inputs.insert(inputs.end(), results.begin() + 1, results.begin() + std::ptrdiff_t(own - 1));
-  inputs.insert(inputs.end(), n->inputs.begin() + std::ptrdiff_t(own), n->inputs.end());
-  Node* rest = insert_for(g, *n, n, "Loop", inputs, output_names(*n), n->attrs);
-  rest->captures = n->captures;
-  rest->regions = std::move(n->regions);
-  for (size_t k = 0; k < n->outputs.size(); k++) {
-    if (!n->outputs[k]) continue;
-    g.set_type(rest->outputs[k], n->outputs[k]->type);
-    g.replace_uses(n->outputs[k], rest->outputs[k]);
-  }
-  Unrolled u = std::move(unrolled_[n->id]);
-  u.iterations++;
-  u.scanned.resize(results.size() - (own - 1));
-  for (size_t k = own - 1; k < results.size(); k++)
-    u.scanned[k - (own - 1)].push_back(
-        g.insert(rest, "SequenceConstruct", {results[k]}, {derived(results[k]->name, "_kept")}));
-  unrolled_.erase(n->id);
-  unrolled_[rest->id] = std::move(u);
-  n->regions.clear();
-  n->captures = 0;
-  g.erase(n);
-  return point.next();
+  return unroller_.step(g, n, [&](const Value* state, const Value* copy) {
+    if (const auto it = held_.find(state->id); it != held_.end()) held_[copy->id] = Contents(it->second);
+  });
 }
 
 void Sequences::finish(Graph& g) {

@@ -5,6 +5,7 @@
 
 #include "ir/graph/origin.h"
 #include "passes/graph/bounded_sizes.h"
+#include "passes/graph/unroll_loop.h"
 
 namespace tc {
 
@@ -35,11 +36,6 @@ class Sequences {
     bool sequence = true;  // else an optional tensor, of one element at most
     bool present = true;   // an optional that holds something
   };
-  struct Unrolled {
-    int64_t iterations = 0;
-    // Per output behind the states, lists of one tensor each: as operands, the tensors follow every replacement.
-    std::vector<std::vector<Node*>> scanned;
-  };
 
   const Contents& contents_of(const Node& n, size_t k) const;
   void hold(Graph& g, Node* n, Contents c);
@@ -49,11 +45,10 @@ class Sequences {
   Node* split(Graph& g, Node* n);
   Node* concat(Graph& g, Node* n);
   Node* optional(Graph& g, Node* n);
-  void end_loop(Graph& g, Node* n, const std::vector<Value*>& states);
 
   const BoundedSizes& sizes_;
-  std::map<int, Contents> held_;      // by id of the value
-  std::map<int, Unrolled> unrolled_;  // by id of the Loop
+  std::map<int, Contents> held_;  // by id of the value
+  LoopUnroller unroller_{"a loop that carries a sequence", "TC0304"};
 };
 
 }  // namespace tc

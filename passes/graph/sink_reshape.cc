@@ -109,7 +109,7 @@ std::shared_ptr<const TensorFn> reshaped(const TensorFn& fn, const Shape& shape)
 
 Value* reshape(Graph& g, Node* before, Value* v, const ValueType& type, const ModelText& name) {
   Value* shape = g.add_constant(derived(name, "_shape"), int64_constant(static_dims(type.shape)));
-  Node* r = g.insert(before, "Reshape", {v, shape}, {name});
+  Node* r = g.insert(before, "Reshape", {v, shape}, {name}, sizes_as_given(v));
   r->origins = before->origins;
   ValueType t = v->type;
   t.shape = type.shape;

@@ -104,7 +104,7 @@ Node* to_reshape(Graph& g, Node* n, Value* from) {
   if (n->is("Reshape")) return n;
   Value* y = only_output(*n);
   Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
-  Node* r = insert_for(g, *n, n, "Reshape", {from, shape}, {y->name});
+  Node* r = insert_for(g, *n, n, "Reshape", {from, shape}, {y->name}, sizes_as_given(y));
   g.set_type(r->outputs[0], y->type);
   g.replace_uses(y, r->outputs[0]);
   g.erase(n);
