@@ -5,7 +5,7 @@
 #include "passes/graph/counted_follow.h"
 #include "passes/graph/test_counted.h"
 
-namespace tc {
+namespace tc::counted_meaning_test {
 namespace {
 
 using namespace counted_testing;
@@ -89,4 +89,4 @@ TEST(CountedMeaning, WhatReadsNoElementGoesAlongByItsSizes) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::counted_meaning_test

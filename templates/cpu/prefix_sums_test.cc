@@ -1,7 +1,7 @@
 // Sums that go on from the one before equal those of the definition, which has their axis in front.
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::prefix_sums_test {
 namespace {
 
 struct Form {
@@ -83,4 +83,4 @@ TEST(CpuPrefixSums, OthersAreStages) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::prefix_sums_test

@@ -2,7 +2,7 @@
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
-namespace tc {
+namespace tc::terms_in_range_test {
 namespace {
 
 struct Blocks {
@@ -85,4 +85,4 @@ TEST(CpuTermsInRange, ResultsThatAreNoSums) {
 }
 
 }  // namespace
-}  // namespace tc
+}  // namespace tc::terms_in_range_test
