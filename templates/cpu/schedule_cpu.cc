@@ -22,10 +22,13 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(a.fn, a.constant_input, part, false);
 }
 
-// Columns that fill a part of a vector are better than none. What is costly fills vectors in a stage of its own.
+// Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
+// is costly fills vectors in a stage of its own.
 std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
   const auto columns = a.canonical ? unit_axis(*a.canonical) : std::nullopt;
+  constexpr int64_t kFewestRows = 16;
   if (!columns || columns->extent.value > 3 || is_costly(a.canonical->epilogue)) return {};
+  if (points(a.canonical->axes) < kFewestRows * columns->extent.value) return {};
   TemplateArgs few = a;
   few.few_columns = true;
   return schedule_contraction(few);
