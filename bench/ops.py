@@ -83,6 +83,14 @@ def operators():
     yield Case("resize_half_pixel_28", 'y = Resize <mode = "linear"> (x, , s)', {"x": (1, 32, 28, 28)}, {"s": np.float32([1, 1, 2, 2])})
     yield Case("resize_nearest_28", 'y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s)',
                {"x": (1, 64, 28, 28)}, {"s": np.float32([1, 1, 2, 2])})
+    # Alone, channels first on both sides; and what networks end in: few channels.
+    for name, x, w, more in (("7x1", (1, 64, 17, 17), (64, 64, 7, 1), "pads = [3,0,3,0]"), ("3x3", (1, 64, 17, 17), (64, 64, 3, 3), "pads = [1,1,1,1]"),
+                             ("dilated", (1, 64, 32, 32), (64, 64, 3, 3), "pads = [6,6,6,6], dilations = [6,6]"), ("groups", (1, 64, 28, 28), (64, 16, 3, 3), "group = 4, pads = [1,1,1,1]"),
+                             ("mask", (1, 64, 128, 128), (1, 64, 3, 3), "pads = [1,1,1,1]"), ("picture", (1, 64, 128, 128), (3, 64, 3, 3), "pads = [1,1,1,1]"),
+                             ("gray", (1, 1, 128, 128), (64, 1, 9, 9), "pads = [4,4,4,4]"), ("signal", (1, 1, 16000), (512, 1, 10), "strides = [5]"),
+                             ("wave", (1, 32, 16000), (1, 32, 7), "pads = [3,3]")):
+        yield Case(f"conv_alone_{name}", f"y = Conv <{more}> (x, w, b)", {"x": x}, {"w": w, "b": (w[0],)})
+    yield Case("conv_transpose_picture", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1]> (x, w)", {"x": (1, 64, 64, 64)}, {"w": (64, 3, 4, 4)})
     yield Case("conv_transpose_k2s2", "y = ConvTranspose <strides = [2,2]> (x, w, b)", {"x": (1, 64, 28, 28)}, {"w": (64, 32, 2, 2), "b": (32,)})
     yield Case("conv_transpose_k4s2", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1]> (x, w, b)", {"x": (1, 64, 28, 28)},
                {"w": (64, 32, 4, 4), "b": (32,)})

@@ -132,6 +132,12 @@ def cases():
             bounds = ", zero, one" if end == "Clip" else ""
             yield Case(f"to_few_channels_{c}_{kernel}_{out}_{end.lower()}", f"a = Conv (x, v)\n t = Conv <pads = {[kernel // 2] * 4}> (a, w, b)\n y = {end} (t{bounds})", {"x": (2, 6, 9, 21)},
                        {"v": (c, 6, 1, 1), "w": (out, c, kernel, kernel), "b": (out,), "zero": np.float32(0), "one": np.float32(1)})
+    for c, out, more in ((16, 3, "strides = [2,2], pads = [1,1,1,1]"), (24, 1, "strides = [2,3]"), (8, 4, "strides = [3,2], pads = [0,1,2,0], output_padding = [1,0], dilations = [1,2]"),
+                         (24, 6, "strides = [2,2], pads = [1,1,1,1], group = 3"), (40, 2, "pads = [1,1,1,1]")):
+        shape = (c, out // (3 if "group" in more else 1), 4, 4)
+        yield Case(f"deconvolution_to_{out}_of_{c}", f"a = Conv (x, v)\n t = ConvTranspose <{more}> (a, w, b)\n y = Tanh (t)", {"x": (2, 6, 5, 7)},
+                   {"v": (c, 6, 1, 1), "w": shape, "b": (out,)})
+    yield Case("groups_to_few_channels", "a = Conv (x, v)\n y = Conv <pads = [1,1,1,1], group = 4> (a, w)", {"x": (1, 6, 9, 21)}, {"v": (96, 6, 1, 1), "w": (8, 24, 3, 3)})
     yield Case("signal_to_one_channel", "a = Conv <pads = [3,3]> (x, v)\n t = Conv <pads = [3,3]> (a, w, b)\n y = Tanh (t)", {"x": (1, 4, 131)}, {"v": (32, 4, 7), "w": (1, 32, 7), "b": (1,)})
     for n in (1, 2, 3):
         yield Case(f"product_of_{n}_columns", "t = MatMul (x, w)\n y = Add (t, b)", {"x": (37, 51)}, {"w": (51, n), "b": (n,)})

@@ -1,7 +1,7 @@
 // Sums of products with few columns: what is summed lies side by side, and vectors run along it.
 //
-//   for rows, MR at a time:                      shared among threads
-//     acc[MR][N] = 0                             a vector for each sum
+//   for outer (groups, subpixels), for rows, MR at a time:     shared among threads
+//     acc[MR][N] = 0                                           a vector for each sum
 //     for pieces of the sum: for v in vectors of a piece:
 //       acc[i][n] += x[row i, piece, v] * w[n, piece, v]
 //     y[row i, n] = epilogue(the lanes of acc[i][n] joined)
@@ -26,7 +26,8 @@ constexpr int64_t kJoinCost = 12;  // multiplications that take as long as joini
 
 struct Dots {
   Canonical c;
-  std::vector<Axis> rows, pieces;  // of the result; of the sum, around `lane`
+  std::vector<Axis> outer, rows;  // of the result: those that choose weights, and the others
+  std::vector<Axis> pieces;       // of the sum, around `lane`
   Axis lane;
   std::optional<Axis> column;
   Expr product;  // of a load that the rows read and of packed weights
@@ -57,7 +58,7 @@ std::vector<Var> joined(std::vector<Var> a, const std::vector<Var>& b) {
 // `s` gets the weights in the order of the sum.
 std::optional<Dots> match(const TemplateArgs& a, Scheduled& s) {
   if (!a.canonical || !a.canonical->value || a.options.strict_fp) return {};
-  Dots d{*a.canonical, {}, {}, {}, {}, {}};
+  Dots d{*a.canonical, {}, {}, {}, {}, {}, {}};
   if (d.c.combine != Op::Add || d.c.raxes.empty() || d.c.value->dtype != DType::F32 || d.c.out->dtype != DType::F32)
     return {};
   const auto f = factors(a);
@@ -65,16 +66,21 @@ std::optional<Dots> match(const TemplateArgs& a, Scheduled& s) {
   const auto at = f ? offset_of(index, joined(vars_of(d.c.axes), vars_of(d.c.raxes))) : std::nullopt;
   if (!at || is_costly(d.c.epilogue) || !offset_of(d.c.out_index, vars_of(d.c.axes))) return {};
   for (const Axis& x : d.c.axes) {
-    const bool by_rows = at->of(x.var) != 0, by_column = uses_var(f->w, x.var);
-    if (by_rows == by_column || (by_column && d.column)) return {};
-    if (by_rows)
+    const bool moves = at->of(x.var) != 0;
+    if (!uses_var(f->w, x.var)) {
+      if (!moves) return {};
       d.rows.push_back(x);
-    else
+    } else if (moves) {
+      d.outer.push_back(x);
+    } else {
+      if (d.column) d.outer.push_back(*d.column);
       d.column = x;
+    }
   }
-  std::vector<Axis> packed, sum = d.c.raxes;
+  std::vector<Axis> weights = d.outer, sum = d.c.raxes;
   std::stable_sort(sum.begin(), sum.end(), [&](const Axis& p, const Axis& q) { return at->of(p.var) > at->of(q.var); });
-  if (d.column) packed.push_back(*d.column);
+  if (d.column) weights.push_back(*d.column);
+  std::vector<Axis> packed = weights;
   packed.insert(packed.end(), sum.begin(), sum.end());
   merge_axes(sum, {}, {&index});
   d.lane = sum.back();
@@ -82,7 +88,7 @@ std::optional<Dots> match(const TemplateArgs& a, Scheduled& s) {
   const auto along_sum = offset_of(index, joined(vars_of(d.c.axes), vars_of(sum)));
   if (!along_sum || along_sum->of(d.lane.var) != 1 || d.lane.extent.value < kFewestLanes) return {};
   const Buffer w = add_packed(s, d.c, packed, f->w, "packed: the sum of a column side by side");
-  const Expr weight = load(w, {point_number(sum, d.column ? Expr(d.column->var) : Expr(0))});
+  const Expr weight = load(w, {point_number(sum, point_number(weights))});
   d.product = load(as<Load>(f->x)->buffer, {index}) * weight;
   return d;
 }
@@ -103,24 +109,27 @@ int64_t choose_rows(const Dots& d, const CpuModel& cpu) {
 class Builder {
  public:
   Builder(const Dots& d, int64_t tile, bool parallel)
-      : d_(d), tile_(tile), kind_(parallel ? ForKind::Parallel : ForKind::Serial) {
-    for (size_t i = 0; i + 1 < d.rows.size(); i++) at_.push_back({d.rows[i].var, Expr(d.rows[i].var)});
+      : d_(d), tile_(tile), around_(d.outer), kind_(parallel ? ForKind::Parallel : ForKind::Serial) {
+    if (!d.rows.empty()) around_.insert(around_.end(), d.rows.begin(), d.rows.end() - 1);
+    for (const Axis& a : around_) at_.push_back({a.var, Expr(a.var)});
     for (const Axis& a : d.pieces) at_.push_back({a.var, Expr(a.var)});
   }
 
   Stmt build() const {
-    if (d_.rows.empty()) return tile(1, {});
-    const Axis& tiled = d_.rows.back();
-    const int64_t whole = tiled.extent.value / tile_, rest = tiled.extent.value % tile_;
-    const Var t = make_var(tiled.var->name + "_o");
-    Stmt body = loop(t, whole, tile(tile_, Expr(t) * Expr(tile_)), d_.rows.size() == 1 ? kind_ : ForKind::Serial);
-    if (rest > 0) body = seq({body, tile(rest, Expr(whole * tile_))});
-    for (size_t i = d_.rows.size() - 1; i-- > 0;)
-      body = loop(d_.rows[i].var, d_.rows[i].extent, body, i == 0 ? kind_ : ForKind::Serial);
+    Stmt body = d_.rows.empty() ? tile(1, {}) : tiles(d_.rows.back());
+    for (size_t i = around_.size(); i-- > 0;)
+      body = loop(around_[i].var, around_[i].extent, body, i == 0 ? kind_ : ForKind::Serial);
     return body;
   }
 
  private:
+  Stmt tiles(const Axis& tiled) const {
+    const int64_t whole = tiled.extent.value / tile_, rest = tiled.extent.value % tile_;
+    const Var t = make_var(tiled.var->name + "_o");
+    const Stmt full = loop(t, whole, tile(tile_, Expr(t) * Expr(tile_)), around_.empty() ? kind_ : ForKind::Serial);
+    return rest > 0 ? seq({full, tile(rest, Expr(whole * tile_))}) : full;
+  }
+
   // The sums of `count` rows from `first` on.
   Stmt tile(int64_t count, const Expr& first) const {
     const Buffer acc = make_buffer("acc", DType::F32, {Dim(count), Dim(d_.columns() * kMaxLanes)}, Scope::Register);
@@ -150,6 +159,7 @@ class Builder {
 
   const Dots& d_;
   const int64_t tile_;
+  std::vector<Axis> around_;  // the tiles
   const ForKind kind_;
   Point at_;
 };
@@ -164,9 +174,10 @@ std::optional<Scheduled> schedule_dots(const TemplateArgs& a) {
   if (most < 1) return {};
   const int64_t rows = a.plan.in_range(
       "rows", [&] { return most; }, 1, most);
-  const int64_t work = points(d->rows) * d->columns() * points(d->pieces) * d->lane.extent.value;
+  const int64_t work = points(d->outer) * points(d->rows) * d->columns() * points(d->pieces) * d->lane.extent.value;
   const int64_t parallel = a.plan.number(
-      "parallel", [&] { return work >= kParallelThreshold ? 1 : 0; }, KnobValues::flag(!d->rows.empty()));
+      "parallel", [&] { return work >= kParallelThreshold ? 1 : 0; },
+      KnobValues::flag(!d->rows.empty() || !d->outer.empty()));
   s.body = seq({fill_border(d->c), Builder(*d, rows, parallel != 0).build()});
   bind_operands(s, d->c);
   s.family = "dots";

@@ -267,6 +267,7 @@ class SubpixelDecomposition {
   static std::optional<Scheduled> in_line(const char* name, std::optional<Scheduled> (*make)(const TemplateArgs& a),
                                           TemplateArgs args) {
     Planner* const planner = args.options.planner;
+    if (planner && !planner->wants(name)) return {};
     const size_t mark = planner ? planner->size() : 0;
     args.plan = PlanEntry(planner, name);
     std::optional<Scheduled> s = make(args);
@@ -276,7 +277,9 @@ class SubpixelDecomposition {
 
   void add(const Canonical& c, const std::string& subpixels) {
     const TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
-    std::optional<Scheduled> s = bool(c.value) && !c.raxes.empty() ? schedule_contraction(args) : std::nullopt;
+    const bool sums = bool(c.value) && !c.raxes.empty();
+    std::optional<Scheduled> s = sums ? in_line("dots", schedule_dots, args) : std::nullopt;
+    if (!s && sums) s = schedule_contraction(args);
     if (!s && bool(c.value)) s = in_line("window", schedule_window, args);
     if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
