@@ -24,6 +24,8 @@ MODELS = {
         "WEIGHTS", ", ".join(str((5 * k) % 251 - 125) for k in range(256))),
 }
 
+KERNELS = {"filter": "*conv2d*"}  # of a model, where the steps are not for all
+
 # By target and model: the steps, and what the kernel's text then has.
 STEPS = {
     ("c", "product"): ("""tile(m, n, 4, 16, min) as m_o, n_o, m_i, n_i
@@ -42,7 +44,7 @@ STEPS = {
     ("c", "filter"): ("""reverse_compute_at(relu, oc)
         compute_at(transpose, oh, stack)
         unroll(kw)
-        parallel(oh)""", "float transpose_2[108];"),
+        parallel(oh)""", "float transpose[108];"),
     ("c", "pool"): ("""unroll(kh)
         unroll(kw)
         vectorize(ow)""", "tc_load"),
@@ -143,8 +145,8 @@ STEPS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 
 
-def schedule(steps):
-    return 'schedule "*"\n' + "".join(f"  {line.strip()}\n" for line in steps.splitlines())
+def schedule(steps, kernels="*"):
+    return f'schedule "{kernels}"\n' + "".join(f"  {line.strip()}\n" for line in steps.splitlines())
 
 
 def texts(package):
@@ -179,7 +181,7 @@ class Steps:
         name, folder = f"{target} {model}", self.tmp / f"{target}-{model}"
         folder.mkdir()
         file = folder / "steps.tc"
-        file.write_text(schedule(steps))
+        file.write_text(schedule(steps, KERNELS.get(model, "*")))
         own, package = self.emit(target, model, folder / "own", "--schedules", file, "--write-schedules", folder / "written.tc")
         if not self.check(f"{name}: steps are taken", own.returncode == 0, own.stderr):
             return
