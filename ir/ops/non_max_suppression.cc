@@ -164,7 +164,7 @@ void define_non_max_suppression(OpBuilder& b) {
     dims = b.declared_dims(0, 0);
     if (dims.size() != 2 || dims[1] != 3) b.reject("the result has the shape [selected, 3]");
   }
-  auto list = [](Dims d, DType t = DType::I64) { return ValueType::tensor(t, to_shape(d)); };
+  auto list = [](const Dims& d, DType t = DType::I64) { return ValueType::tensor(t, to_shape(d)); };
   const int64_t capacity = std::max<int64_t>(1, o.most);
   std::vector<ValueType> types = {list({rows, capacity}), list({rows})};
   types.push_back(list({o.count() + 1}));

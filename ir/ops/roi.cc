@@ -140,14 +140,14 @@ Tensor roi_align_adaptive(OpBuilder& op, const RoiAlign& r, const Dims& out) {
 }
 
 Tensor roi_align_fixed(OpBuilder& op, const RoiAlign& r, const Dims& out) {
-  const Tensor y =
-      op.reduce("roi_align", r.maximum ? Op::Max : Op::Add, r.t, out, {r.samples, r.samples},
-                [&](const Exprs& i, const Exprs& s) {
-                  const Expr v = r.position(r.along(i[0], 1), i[2], s[0]), h = r.position(r.along(i[0], 0), i[3], s[1]);
-                  const Expr value = r.sample(r.image(i[0]), i[1], r.side(v, r.height), r.side(h, r.width));
-                  return select(r.inside(v, r.height) && r.inside(h, r.width), value, r.c(0));
-                },
-                {"roi", "c", "oh", "ow", "sy", "sx"});
+  Tensor y = op.reduce("roi_align", r.maximum ? Op::Max : Op::Add, r.t, out, {r.samples, r.samples},
+                       [&](const Exprs& i, const Exprs& s) {
+                         const Expr v = r.position(r.along(i[0], 1), i[2], s[0]),
+                                    h = r.position(r.along(i[0], 0), i[3], s[1]);
+                         const Expr value = r.sample(r.image(i[0]), i[1], r.side(v, r.height), r.side(h, r.width));
+                         return select(r.inside(v, r.height) && r.inside(h, r.width), value, r.c(0));
+                       },
+                       {"roi", "c", "oh", "ow", "sy", "sx"});
   if (r.maximum || r.samples == 1) return y;
   return op.compute("average", r.t, out, [&](const Exprs& i) { return y(i) / r.c(double(r.samples * r.samples)); });
 }
@@ -210,8 +210,8 @@ void define_max_roi_pool(OpBuilder& op) {
       const Var ch = make_var("c"), h = make_var("h"), w = make_var("w"), image = make_var("image");
       const Var top = make_var("top"), bottom = make_var("bottom"), left = make_var("left"), right = make_var("right");
       const Buffer highest = make_buffer("highest", t, {}, Scope::Register);
-      const Expr roi = bin[0], channel = bin[1] + Expr(ch),
-                 nothing = Expr(bottom) <= Expr(top) || Expr(right) <= Expr(left);
+      const Expr& roi = bin[0];
+      const Expr channel = bin[1] + Expr(ch), nothing = Expr(bottom) <= Expr(top) || Expr(right) <= Expr(left);
       const Stmt one = store(highest, {}, x({image, channel, h, w}), Op::Max);
       const Stmt scan = loop(h, Expr(bottom) - Expr(top), loop(w, Expr(right) - Expr(left), one, ForKind::Serial, left),
                              ForKind::Serial, top);
