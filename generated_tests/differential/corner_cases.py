@@ -35,6 +35,8 @@ def wrapping_cases():
                        ("hash", "p = Max (x, a)\n q = Mul (p, d)\n r = Add (q, e)\n y = Mod (r, c)"), ("remainders", "p = Mod (x, h)\n q = Sub (p, f)\n y = Mod (q, g)"),
                        ("least", "p = Equal (x, f)\n y = Where (p, a, x)"), ("above_least", "p = Greater (x, f)\n y = Where (p, x, h)")):
         yield Case(f"wraps_{name}", body, x, {k: v for k, v in n.items() if f"{k})" in body or f"{k}," in body})
+    yield Case("wraps_clamped_product", "p = Min (x, far)\n q = Max (p, near)\n r = Mul (q, q)\n y = Add (r, q)", x, {"far": np.int64(2**40), "near": np.int64(-2**41)})
+    yield Case("wraps_clamped_powers", "p = Min (x, far)\n q = Max (p, a)\n r = Mul (q, q)\n s = Mul (r, r)\n t = Mul (s, q)\n y = Add (t, q)", x, {"far": np.int64(2**20), "a": n["a"]})
     # Bounds that are none, and products of narrow numbers that do not fit.
     ends = {"least": np.int64(-2**63), "most": np.int64(2**63 - 1), "five": np.int64(5), "low": np.int64(-3), "zero": np.int64(0), "far": np.int64(2**40), "top": np.int64(2**63 - 4)}
     narrow = {"u": np.uint8([0, 1, 7, 200, 255]), "w": np.uint32([0, 1, 2**31, 2**32 - 1, 2**23])}

@@ -1,5 +1,8 @@
 #include "ir/loop/data.h"
 
+#include <limits>
+
+#include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -18,12 +21,20 @@ bool holds_data(const Expr& e, const DataVars& vars) {
 
 namespace {
 
-/// max(min(x, most), 0): arithmetic on what is bounded does not wrap.
+bool has_variables(const Exprs& list) {
+  bool found = false;
+  for (const Expr& e : list) walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
+  return found;
+}
+
+/// max(min(n, most), 0), where n is one number in memory and most has 31 bits: how many there are of something. Products of such
+/// a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
 bool is_bounded(const Expr& e) {
-  const auto constant = [](const Expr& x) { return as<IntImm>(x) != nullptr; };
   const Apply* a = as<Apply>(e);
-  const Apply* inner = a && a->op == Op::Max && constant(a->args[1]) ? as<Apply>(a->args[0]) : nullptr;
-  return inner && inner->op == Op::Min && as<Load>(inner->args[0]) && constant(inner->args[1]);
+  const Apply* inner = a && a->op == Op::Max && is_const(a->args[1], 0) ? as<Apply>(a->args[0]) : nullptr;
+  const Load* n = inner && inner->op == Op::Min ? as<Load>(inner->args[0]) : nullptr;
+  const auto most = n ? as_const_int(inner->args[1]) : std::nullopt;
+  return most && *most >= 0 && *most <= std::numeric_limits<int32_t>::max() && !has_variables(n->index);
 }
 
 }  // namespace

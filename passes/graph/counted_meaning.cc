@@ -109,6 +109,7 @@ std::vector<std::set<int>> BoundedSizes::followed_axes(Node* n, const TensorFn& 
                    alone ? "the size of this tensor is known only at run time, and the operator looks across it"
                          : "two sizes that are known only at run time meet here, or the operator looks across one");
   std::vector<std::set<int>> axes;
+  axes.reserve(fn.outputs.size());
   for (const Buffer& y : fn.outputs) axes.push_back(group.axes.of(y.get()));
   const auto unread = [&](const OperandAxis& o) {
     return std::find(fn.operands.begin(), fn.operands.end(), int(o.operand)) == fn.operands.end();
