@@ -11,13 +11,14 @@
 #include "ir/loop/visit.h"
 
 namespace tc {
-namespace {
 
 void conjuncts(const Expr& e, Exprs& list) {
   const Apply* k = as<Apply>(e);
   if (!k || k->op != Op::And) return list.push_back(e);
   for (const Expr& a : k->args) conjuncts(a, list);
 }
+
+namespace {
 
 // Of counts, which are never NaN.
 std::optional<Op> opposite(Op comparison) {

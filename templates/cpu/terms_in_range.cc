@@ -45,12 +45,6 @@ struct Terms {
   Expr value;                   // over q of these, and the other axes
 };
 
-void add_conjuncts(const Expr& e, Exprs& list) {
-  const Apply* k = as<Apply>(e);
-  if (!k || k->op != Op::And) return list.push_back(e);
-  for (const Expr& a : k->args) add_conjuncts(a, list);
-}
-
 // p mod s = 0: {p, s}
 std::optional<std::pair<Expr, int64_t>> every(const Expr& condition) {
   const Apply* k = as<Apply>(condition);
@@ -110,7 +104,7 @@ std::optional<Terms> match(const TemplateArgs& a) {
   Terms t{c, {}, {}, {}, widened ? cast(c.value->dtype, k->yes) : k->yes};
   const Axis lane = c.axes.back(), row = c.axes.size() > 1 ? c.axes[c.axes.size() - 2] : Axis{make_var("row"), Dim(1)};
   Exprs all, of_lane, of_row;
-  add_conjuncts(k->condition, all);
+  conjuncts(k->condition, all);
   for (const Expr& e : all) (uses_var(e, lane.var) ? of_lane : uses_var(e, row.var) ? of_row : t.around).push_back(e);
   const auto elements = elements_of(c, lane, "q", of_lane);
   if (!elements) return {};
