@@ -14,7 +14,7 @@ HOSTILE = "squash` <b>@x</b> *_[l](http://e.x)_* #1"
 
 def models(folder):
     """(the digits network, the same with one node more and other weights)"""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     old = onnx.load(DIGITS)
     new = copy.deepcopy(old)
     weight = next(t for t in new.graph.initializer if t.name == "dense.weight")
@@ -73,7 +73,7 @@ def two_models(tmp, check):
 
 
 def packages(tmp, check):
-    old, new = tmp / "review" / "old.onnx", tmp / "review" / "new.onnx"
+    old, new = models(tmp / "review")
     a, b = tmp / "review" / "a", tmp / "review" / "b"
     flags = ["--quiet", "--name", "net", "--fp", "strict", "-O", "1", "--single-file", "--cpu", "x86-64-v3"]
     for model, out in ((old, a), (new, b)):
@@ -122,7 +122,7 @@ def open_sizes(tmp, check):
     y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 4])
     graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y],
                                    [onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "w")])
-    path = tmp / "review" / "open.onnx"
+    path = tmp / "open.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
     out = check.emit(path, tmp / "review" / "open", "--dim", "n=3")
     same = run(TOOL, "diff", out, path)

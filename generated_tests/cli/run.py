@@ -2,6 +2,7 @@
 terminal. Every check prints one line; the last line counts them."""
 
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -346,10 +347,10 @@ def activations_of_bytes(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, streams_and_links, activations_of_bytes, progress):
-            part(tmp)
-        for part in (*models.PARTS, *other_tools.PARTS, *reviews.PARTS):
-            part(tmp, check)
+        own = (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits,
+               streams_and_links, activations_of_bytes, progress)
+        others = (*models.PARTS, *other_tools.PARTS, *reviews.PARTS)
+        check.run([*(functools.partial(part, tmp) for part in own), *(functools.partial(part, tmp, check) for part in others)], quick=2)
     return check.summary()
 
 

@@ -9,6 +9,7 @@ rounds, must show their instructions in PTX (typed.py; alone with the name `type
 'N passed, N failed'. Without a toolkit one line says so, and nothing is judged.
 """
 import argparse
+import functools
 import os
 import re
 import shutil
@@ -19,8 +20,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
+sys.path[:0] = [str(ROOT / "generated_tests" / "networks"), str(ROOT / "generated_tests" / "python")]
 import export  # noqa: E402
+import shares  # noqa: E402
 import typed  # noqa: E402
 from catalog import NETWORKS  # noqa: E402
 from nvrtc import Nvrtc  # noqa: E402
@@ -137,6 +139,7 @@ def parse_options():
     parser.add_argument("--cache", type=Path, default=export.default_cache())
     parser.add_argument("--arch", default="80,90")
     parser.add_argument("--flags", type=str.split, default=[], help="more flags for tc-emit")
+    shares.add_option(parser, quick=4)
     parser.add_argument("names", nargs="*", default=CHOSEN)
     options = parser.parse_args()
     options.tool = options.tool.resolve()
@@ -154,47 +157,56 @@ def main():
         return 0
     archs = options.arch.split(",")
     chosen = [network for network in NETWORKS if network.name in options.names]
-    export.make_missing([network.name for network in chosen], options.cache)
     counts = {True: 0, False: 0}
 
     def judge(name, check, complaint):
         counts[complaint is None] += 1
         print(f"{'passed' if complaint is None else 'FAILED'} {name:18} {check}" + (f": {complaint}" if complaint else ""), flush=True)
 
-    for name in typed.MODELS if nvrtc and (options.names == CHOSEN or "typed" in options.names) else ():
+    def product_in_ptx(name):
         with tempfile.TemporaryDirectory() as scratch:
             model, package = typed.product(name, Path(scratch) / "model.onnx"), Path(scratch) / "package"
             subprocess.run([options.tool, "--quiet", "--target", "cuda", *typed.MODELS[name][2], model, "-o", package], check=True)
             complaint, ptx = with_nvrtc(nvrtc, package, archs[0])
             judge(name, "products in PTX", complaint or typed.complaint(name, ptx))
-    for name in typed.GROUPS if nvrtc and (options.names == CHOSEN or "typed" in options.names) else ():
+
+    def groups_in_ptx(name):
         with tempfile.TemporaryDirectory() as scratch:
             model, package = typed.product(name, Path(scratch) / "model.onnx"), Path(scratch) / "package"
             subprocess.run([options.tool, "--quiet", "--target", "cuda", "--arch", "sm_90a", *typed.MODELS[name][2], model, "-o", package], check=True)
             complaint, ptx = with_nvrtc(nvrtc, package, "90a")
             judge(name, "products of warp groups in PTX", complaint or typed.complaint_of_groups(name, ptx))
             judge(name, "nvcc, no spills, sm_80, sm_90a", with_nvcc(package, ["80", "90a"]))
-    with tempfile.TemporaryDirectory() as scratch:
-        judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
-        judge("digits", "--jit: no nvcc, code from NVRTC", jit(options.tool, Path(scratch)))
-    for network in chosen:
+
+    def programs():
         with tempfile.TemporaryDirectory() as scratch:
+            judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
+            judge("digits", "--jit: no nvcc, code from NVRTC", jit(options.tool, Path(scratch)))
+
+    def network_compiles(network):
+        with tempfile.TemporaryDirectory() as scratch:
+            export.make_missing([network.name], options.cache)
             package = Path(scratch) / "package"
             try:
                 emit(options.tool, network, options.cache / network.name / "model.onnx", package, options.flags)
             except subprocess.CalledProcessError as error:
-                judge(network.name, "tc-emit", (error.stderr or "failed").splitlines()[0])
-                continue
+                return judge(network.name, "tc-emit", (error.stderr or "failed").splitlines()[0])
             judge(network.name, f"nvcc, no spills, sm_{', sm_'.join(archs)}", with_nvcc(package, archs))
             if nvrtc is None:
-                print("NVRTC is not installed: not judged")
-                continue
+                return print("NVRTC is not installed: not judged")
             complaint, ptx = with_nvrtc(nvrtc, package, archs[0])
             judge(network.name, "NVRTC", complaint)
             for flag, instructions in PROMISES.items():
                 if flag in options.flags:
                     for word in instructions:
                         judge(network.name, f"{word} in PTX", None if word in ptx else "not there")
+
+    typed_too = nvrtc and (options.names == CHOSEN or "typed" in options.names)
+    jobs = [functools.partial(product_in_ptx, name) for name in typed.MODELS if typed_too]
+    jobs += [functools.partial(groups_in_ptx, name) for name in typed.GROUPS if typed_too]
+    jobs += [programs, *(functools.partial(network_compiles, network) for network in chosen)]
+    for job in shares.part(jobs, options):
+        job()
     print(f"{counts[True]} passed, {counts[False]} failed")
     return 1 if counts[False] or not counts[True] else 0
 

@@ -233,7 +233,7 @@ def main():
         right = [functools.partial(runs_right, work, model) for model in (cnn, models.mixed_types(work / "mixed.onnx"), decision, loops)]
         check.run([lambda: (readme_shows(work, digits), same_bytes(work, cnn)), lambda: is_clean(work, cnn), lambda: single_file(work, decision),
                    lambda: is_clean(work, loops), lambda: is_clean(work, models.unread_sum(work / "unread_sum.onnx")), lambda: counts_iterations(work), *right, lambda: swaps(work, digits, cnn),
-                   lambda: precisions(work), lambda: shared_memory(work), lambda: attentions(work)], quick=6)
+                   lambda: precisions(work), lambda: shared_memory(work), lambda: attentions(work)], quick=12)
     return check.summary()
 
 

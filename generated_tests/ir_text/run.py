@@ -143,7 +143,7 @@ def main():
         cases += steps.Steps(check, tmp / "steps").cases()
         numbers = knobs.Knobs(check, tmp / "knobs")
         cases += numbers.cases()
-        check.run(cases, quick=3)
+        check.run(cases, quick=6)
         numbers.all_met()
     return check.summary()
 

@@ -328,7 +328,7 @@ def main():
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
                    lambda: diffs_are_small(tmp), lambda: random_chain_is_quick(tmp), lambda: weighted_chain_is_quick(tmp),
                    lambda: long_chain_is_quick(tmp), lambda: variants.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_variants_io")),
-                   lambda: listed.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_listed_io"), compiles_clean, runs_sanitized)], quick=5)
+                   lambda: listed.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_listed_io"), compiles_clean, runs_sanitized)], quick=8)
     return check.summary()
 
 

@@ -198,7 +198,40 @@ def undecided(b):
         b.output(b.op("Softmax", b.op("Mul", y, x), axis=1))
 
 
+def kept(b):
+    """Operators that keep the axis that they look along."""
+    x = b.input("x", ["batch", "n", 4])
+    for axis in (0, 1, 2):
+        b.output(b.op("Hardmax", x, axis=axis))
+        for p in (1, 2):
+            b.output(b.op("LpNormalization", x, axis=axis, p=p))
+    for axes in ([1], [0, 1], [1, 2], [0, 1, 2], [2]):
+        b.output(b.op("MeanVarianceNormalization", x, axes=axes))
+    b.output(b.op("ReduceMax", b.op("MeanVarianceNormalization", b.op("Unsqueeze", x, b.ints(1))), keepdims=0))
+
+
+def integers(b):
+    """Products of integers over an axis whose size the run gives, with zero points of every kind, and parts of one."""
+    x, z = b.input("x", ["n", 6, "k"]), b.input("z", ["n", "k", 5])
+    parameters = {}
+    for name, of in (("x", x), ("z", z)):
+        parameters[name] = b.op("DynamicQuantizeLinear", of, outputs=3)
+    (qx, sx, zx), (qz, sz, zz) = parameters["x"], parameters["z"]
+    b.output(b.op("Cast", b.op("MatMulInteger", qx, qz, zx, zz), to=TensorProto.FLOAT))
+    b.output(b.op("Cast", b.op("MatMulInteger", qx, qz), to=TensorProto.FLOAT))
+    row = b.op("Squeeze", b.op("Slice", qx, b.ints(0), b.ints(1), b.ints(0)), b.ints(0))
+    column = b.op("Squeeze", b.op("Slice", qz, b.ints(0), b.ints(1), b.ints(0)), b.ints(0))
+    b.output(b.op("Cast", b.op("MatMulInteger", row, column, zx, b.constant(np.arange(90, 95, dtype=np.uint8))), to=TensorProto.FLOAT))
+    y = b.op("QLinearMatMul", qx, sx, zx, qz, sz, zz, b.scalar(0.07), b.scalar(117, np.uint8))
+    b.output(b.op("DequantizeLinear", y, b.scalar(0.07), b.scalar(117, np.uint8)))
+    b.output(b.op("MatMulIntegerToFloat", qx, qz, sx, sz, zx, zz, domain="com.microsoft"))
+    for axis in (0, 2):
+        whole = b.op("QLinearConcat", b.scalar(0.05), b.scalar(120, np.uint8), qx, sx, zx, qx, sz, zz, domain="com.microsoft", axis=axis)
+        b.output(b.op("DequantizeLinear", whole, b.scalar(0.05), b.scalar(120, np.uint8)))
+
+
 ALL = [
+    (kept, {"batch": (1, 3), "n": (2, 9)}), (integers, {"n": (1, 3), "k": (1, 11)}),
     (listed, {"n": (1, 8)}), (listed, {"n": (0, 3)}),
     (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),

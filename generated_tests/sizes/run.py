@@ -195,7 +195,7 @@ def main():
     parser.add_argument("--random", type=int, default=12, help="this many random models, too")
     parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--endless", action="store_true", help="one of their sizes has no upper bound")
-    shares.add_option(parser, quick=3)
+    shares.add_option(parser, quick=7)
     options = parser.parse_args()
     tally = Tally()
     chosen = shares.part([case for case in every_case(options) if re.search(options.only, case[0])], options)

@@ -285,7 +285,7 @@ def main():
     parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
-    shares.add_option(parser, quick=2)
+    shares.add_option(parser, quick=4)
     options = parser.parse_args()
     tally = Tally()
     with tempfile.TemporaryDirectory() as scratch:

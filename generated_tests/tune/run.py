@@ -318,5 +318,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, shipped, refused, on_cuda, emulated, sketched_on_cuda, example, cluster, listed], quick=1)
+check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, shipped, refused, on_cuda, emulated, sketched_on_cuda, example, cluster, listed], quick=3)
 sys.exit(check.summary())

@@ -169,6 +169,7 @@ class BoundedSizes {
   Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
   Node* count_elements(Graph& g, Node* n);
   void contract(Graph& g, Node* n);
+  void contract_integers(Graph& g, Node* n);
   /// x with something that changes no result behind what is counted, `number` if there is one: tc.fill_behind.
   Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill, Value* number = nullptr);
   /// A tensor of one element as a scalar; null of null.
@@ -213,6 +214,7 @@ class BoundedSizes {
   Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
+  Node* quantized_concat(Graph& g, Node* n);
   Node* select_rows(Graph& g, Node* n);
   Value* normalized(Graph& g, Node* n, Value* x, int first);
   /// A node before `before` that counts follow.

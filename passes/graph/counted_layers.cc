@@ -4,7 +4,9 @@
 //   y = InstanceNormalization(x, s, b)       ->   d = x - ReduceMean(x, [2, 3])   y = d / sqrt(ReduceMean(d d, [2, 3]) + e) s + b
 //   y = LayerNormalization(x, s, b)          ->   the same over the axes from `axis` on, times s, plus b; RMSNormalization without the mean
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
+//   y = MeanVarianceNormalization(x)         ->   d = x - ReduceMean(x, axes)   y = d / (sqrt(ReduceMean(d d, axes)) + 1e-9)
 //   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
+//   y = QLinearConcat(s, z, a, sa, za, ...)  ->   y = QuantizeLinear(Concat(DequantizeLinear(a, sa, za), ...), s, z)
 // TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
 // bound begins with what they give.
 //
@@ -33,6 +35,19 @@ DType wide_type(DType t) { return t == DType::F64 ? t : DType::F32; }
 
 Value* to_type(const MakesOp& op, Value* v, DType to) {
   return v->type.dtype == to ? v : op("Cast", {v}, {{"to", int64_t(to)}});
+}
+
+/// As the function body of ONNX has it: the epsilon is added to the deviation, not to the variance.
+Value* mean_variance_normalized(Graph& g, const Node& n, const std::vector<int64_t>& list, const MakesOp& op) {
+  const ModelText& base = n.outputs[0]->name;
+  const DType t = n.inputs[0]->type.dtype;
+  const Attrs keep = {{"keepdims", int64_t(1)}};
+  Value* axes = g.add_constant(derived(base, "_axes"), int64_constant(list));
+  Value* epsilon = g.add_constant(derived(base, "_epsilon"), scalar_constant(wide_type(t), 1e-9));
+  Value* x = to_type(op, n.inputs[0], wide_type(t));
+  Value* d = op("Sub", {x, op("ReduceMean", {x, axes}, keep)}, {});
+  Value* deviation = op("Sqrt", {op("ReduceMean", {op("Mul", {d, d}, {}), axes}, keep)}, {});
+  return to_type(op, op("Div", {d, op("Add", {deviation, epsilon}, {})}, {}), t);
 }
 
 /// d / sqrt(mean(d d) + epsilon) over the axes from `first` on; d is x, or what is left of it without the mean.
@@ -78,6 +93,7 @@ Node* BoundedSizes::replaced(Graph& g, Node* n, Value* v) {
 Node* BoundedSizes::layer(Graph& g, Node* n) {
   Value* x = operand(*n, 0);
   if (n->is("RoiAlign")) return align_rois(g, n);
+  if (n->domain == "com.microsoft" && n->op == "QLinearConcat") return quantized_concat(g, n);
   if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
   if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
   if (!n->domain.empty()) return n;
@@ -95,6 +111,18 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     return n;
   }
   if (n->is("TopK")) return select_rows(g, n);
+  const MakesOp op = [&, step = 0](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs) mutable {
+    return made(g, n, kind, inputs, derived(n->outputs[0]->name, "_step" + to_text(int64_t(step++))), attrs);
+  };
+  if (n->is("MeanVarianceNormalization")) {
+    std::vector<int64_t> axes = n->attr_ints("axes");
+    if (axes.empty()) axes = {0, 2, 3};
+    for (int64_t& a : axes) a = axis_from_front(a, x);
+    const auto is_reduced = [&](const BoundedSize& s) { return std::count(axes.begin(), axes.end(), s.axis) != 0; };
+    const std::vector<BoundedSize>& all = sizes(x);
+    if (std::none_of(all.begin(), all.end(), is_reduced)) return n;
+    return replaced(g, n, mean_variance_normalized(g, *n, axes, op));
+  }
   if (n->is("LayerNormalization") || n->is("RMSNormalization")) {
     const int64_t first = axis_from_front(n->attr_int("axis", -1), x);
     const auto is_normalised = [first](const BoundedSize& s) { return s.axis >= first; };
@@ -102,9 +130,6 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     const bool one_result =
         std::count(n->outputs.begin() + 1, n->outputs.end(), nullptr) + 1 == int64_t(n->outputs.size());
     if (first < 0 || !one_result || std::none_of(all.begin(), all.end(), is_normalised)) return n;
-    const MakesOp op = [&, step = 0](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs) mutable {
-      return made(g, n, kind, inputs, derived(n->outputs[0]->name, "_step" + to_text(int64_t(step++))), attrs);
-    };
     return replaced(g, n, normalized_rows(g, *n, int(first), op));
   }
   if (!along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
@@ -195,6 +220,24 @@ Node* BoundedSizes::quantized_average(Graph& g, Node* n) {
   Value* mean = made(g, n, "ReduceMean", {real, g.add_constant(derived(name, "_axes"), int64_constant(axes))},
                      derived(name, "_mean"), {{"keepdims", int64_t(1)}});
   return replaced(g, n, made(g, n, "QuantizeLinear", {mean, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+}
+
+// Operands: scale and zero point of the result, then each part with its own.
+Node* BoundedSizes::quantized_concat(Graph& g, Node* n) {
+  const size_t count = n->inputs.size();
+  if (count < 5 || (count - 2) % 3 != 0 || !n->outputs.at(0)) return n;
+  if (std::count(n->inputs.begin(), n->inputs.end(), nullptr) != 0) return n;
+  bool along = false;
+  for (size_t k = 2; k < count; k += 3)
+    along |= find(n->inputs[k], int(axis_from_front(n->attr_int("axis", 0), n->inputs[k]))).has_value();
+  if (!along) return n;
+  const ModelText& name = n->outputs[0]->name;
+  std::vector<Value*> parts;
+  for (size_t k = 2; k < count; k += 3)
+    parts.push_back(made(g, n, "DequantizeLinear", {n->inputs[k], n->inputs[k + 1], n->inputs[k + 2]},
+                         derived(name, "_real" + to_text(int64_t(k / 3)))));
+  Value* whole = made(g, n, "Concat", parts, derived(name, "_whole"), {{"axis", n->attr_int("axis", 0)}});
+  return replaced(g, n, made(g, n, "QuantizeLinear", {whole, n->inputs[0], n->inputs[1]}, derived(name, "_quantized")));
 }
 
 Node* BoundedSizes::recur(Graph& g, Node* n) {

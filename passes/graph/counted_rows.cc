@@ -3,6 +3,8 @@
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
 //
 // Preconditions: axes are constants; Softmax runs along it, or not (then nothing is filled). A mean of none is NaN, as in ONNX.
+#include <array>
+
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 
@@ -21,6 +23,22 @@ std::optional<std::vector<int>> reduced_axes(const Node& n) {
   if (axes.empty() && n.attr_int("noop_with_empty_axes", 0) == 0)
     for (int d = 0; d < rank_of(x); d++) axes.push_back(d);
   return axes;
+}
+
+/// What changes no element of a result that keeps the axis that it looks along; null for other operators.
+const char* fill_of_kept_axis(const Node& n) {
+  struct Row {
+    const char *op, *fill;
+  };
+  static constexpr std::array<Row, 6> kRows = {{{"Softmax", "lowest"},
+                                                {"LogSoftmax", "lowest"},
+                                                {"Hardmax", "lowest"},
+                                                {"LpNormalization", "zero"},
+                                                {"CumSum", "zero"},
+                                                {"CumProd", "one"}}};
+  for (const Row& r : kRows)
+    if (n.is(r.op)) return r.fill;
+  return nullptr;
 }
 
 }  // namespace
@@ -60,16 +78,17 @@ Node* BoundedSizes::take_mean(Graph& g, Node* n) {
 
 Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   Value *x = n->inputs[0], *y = n->outputs.at(0);
-  const bool sums = n->is("CumSum");
+  const char* fill = fill_of_kept_axis(*n);
+  if (!fill) return n;
   int64_t axis = n->attr_int("axis", -1);
-  if (sums) {
+  if (n->is("CumSum") || n->is("CumProd")) {
     const auto known = n->inputs.size() > 1 && n->inputs[1] ? ints_of(n->inputs[1]) : std::nullopt;
     if (!known || known->size() != 1) return n;
     axis = known->front();
   }
   if (axis_from_front(axis, x) != size.axis) return n;
   std::vector<Value*> inputs = n->inputs;
-  inputs[0] = filled(g, n, x, size, sums ? "zero" : "lowest");
+  inputs[0] = filled(g, n, x, size, fill);
   Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);
   Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name},
                           {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}}, "tc");
@@ -98,11 +117,8 @@ Node* BoundedSizes::look_along(Graph& g, Node* n) {
   const std::vector<BoundedSize> all = sizes(n->inputs[0]);
   if (n->is("Size")) return all.empty() ? n : count_elements(g, n);
   if (n->is("ReduceMean")) return all.empty() ? n : take_mean(g, n);
-  for (const BoundedSize& size : all) {
-    Node* rewritten = n;
-    if (n->is("Softmax") || n->is("LogSoftmax") || n->is("CumSum")) rewritten = keep_axis(g, n, size);
-    if (rewritten != n) return rewritten;
-  }
+  for (const BoundedSize& size : all)
+    if (Node* rewritten = keep_axis(g, n, size); rewritten != n) return rewritten;
   return n;
 }
 

@@ -1,10 +1,12 @@
 // Sums of products over a counted axis: zeros behind what is counted change none of them.
 //   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
 //   y = Einsum(q, k) {equation = "bid,bjd->ij"}   b counted in both                ->   zeros behind both, along b
+//   y = MatMulInteger(a, b, a_zero, b_zero)       a and b counted as in MatMul     ->   a_zero behind a, anything behind b
 // It is read off the operator's meaning, whatever it is called: the stages that sum add products of elements, and an axis is summed
 // where its index is one that a stage adds over.
 //
-// Preconditions: all factors that have the index have the same count along it, or one element.
+// Preconditions: all factors that have the index have the same count along it, or one element. Of integers one factor has a single
+// zero point.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -67,9 +69,41 @@ class Origins {
 /// Is it one of the operators whose sums are looked at? Others have many stages, and rewrites of their own.
 bool is_sum_of_products(const Node& n) { return n.is("MatMul") || n.is("Gemm") || n.is("Einsum"); }
 
+/// The operands of a product of matrices of integers that stand for real numbers.
+struct IntegerProduct {
+  size_t a = 0, b = 0, a_zero = 0, b_zero = 0;
+};
+
+std::optional<IntegerProduct> integer_product(const Node& n) {
+  if (n.is("MatMulInteger")) return IntegerProduct{0, 1, 2, 3};
+  if (n.is("QLinearMatMul")) return IntegerProduct{0, 3, 2, 5};
+  if (n.domain == "com.microsoft" && n.op == "MatMulIntegerToFloat") return IntegerProduct{0, 1, 4, 5};
+  return std::nullopt;
+}
+
+bool is_single(const Value* v) { return !v || (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1); }
+
 }  // namespace
 
+// Where one factor is its zero point, the product is none.
+void BoundedSizes::contract_integers(Graph& g, Node* n) {
+  const auto p = integer_product(*n);
+  if (!p) return;
+  Value *a = operand(*n, p->a), *b = operand(*n, p->b);
+  if (!a || !b || rank_of(a) < 1 || rank_of(b) < 1) return;
+  const auto along_a = find(a, rank_of(a) - 1), along_b = find(b, std::max(rank_of(b) - 2, 0));
+  if (!along_a || !along_b || along_a->count != along_b->count) return;
+  Value *a_zero = operand(*n, p->a_zero), *b_zero = operand(*n, p->b_zero);
+  if (!is_single(a_zero) && !is_single(b_zero)) return;
+  const auto fill = [&](size_t k, Value* x, const BoundedSize& size, Value* zero) {
+    g.set_input(n, k, filled(g, n, x, size, "zero", is_single(zero) ? zero : nullptr));
+  };
+  fill(p->a, a, *along_a, a_zero);
+  fill(p->b, b, *along_b, b_zero);
+}
+
 void BoundedSizes::contract(Graph& g, Node* n) {
+  contract_integers(g, n);
   if (!is_sum_of_products(*n) ||
       std::none_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return v && is_counted(v); }))
     return;

@@ -2,6 +2,7 @@
 // no operators, only stages of tensor expressions.
 //   y = Mul(x, c)  (c = 0.5, a scalar)   ->   y = tc.fused(x)   mul[i] = x[i] * 0.5
 //   y = Flatten(x)                       ->   y = Reshape(x, [1, 64])
+//   y = MatMul(a, b)  (a of one column)  ->   y = tc.fused(a, b)   matmul[i, j] = a[i, 0] * b[0, j]
 // Operands that the meaning does not read disappear, one that is read twice is one input, and constants of one element
 // become literals. What moves no data stays a Reshape, which costs nothing when the two tensors share their memory.
 //
@@ -10,6 +11,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "passes/graph/open_layout.h"
@@ -64,6 +66,23 @@ bool reads_as_literal(const TensorFn& fn, const Buffer& b, const Value& v) {
          std::none_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return bool(s.nest); });
 }
 
+/// A sum over one element is that element, in every template and for every neighbour: MatMul of k = 1 is an outer product.
+void keep_only_element(Stage& s) {
+  const auto one = [](const Axis& r) { return r.extent.is_const() && r.extent.value == 1; };
+  if (s.kind != Stage::Kind::Reduce || s.scan >= 0 || !s.combiner.op ||
+      !std::all_of(s.raxes.begin(), s.raxes.end(), one))
+    return;
+  const Expr neutral = identity_of(*s.combiner.op, s.outputs[0]->dtype);
+  if (!neutral || !structurally_equal(s.init[0], neutral)) return;
+  VarMap first;
+  for (const Axis& r : s.raxes) first[r.var.get()] = 0;
+  s.values[0] = substitute(s.values[0], first);
+  s.kind = Stage::Kind::Compute;
+  s.raxes = {};
+  s.combiner = {};
+  s.init = {};
+}
+
 /// The function of a node with its operands: each once, constants of one element as literals.
 std::pair<TensorFn, std::vector<Value*>> bind_operands(Node& n) {
   const TensorFn& meaning = tensor_fn(n);
@@ -71,6 +90,7 @@ std::pair<TensorFn, std::vector<Value*>> bind_operands(Node& n) {
   TensorFn fn;
   fn.stages = meaning.stages;
   fn.outputs = meaning.outputs;
+  for (Stage& s : fn.stages) keep_only_element(s);
   std::vector<Value*> values;
   OperandMap map;
   for (size_t i = 0; i < operands.size(); ++i) {

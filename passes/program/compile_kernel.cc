@@ -38,11 +38,11 @@ TensorFn without_packed_numbers(TensorFn fn, const Scheduled& s) {
     for (const Expr& e : stage.values) walk(e, collect(packed));
   walk(
       s.body, [](const Stmt&) { return true; }, collect(in_loops));
-  std::map<double, Expr> constants;
+  std::map<std::pair<DType, double>, Expr> constants;
   const auto name = [&](const Expr& e) -> Expr {
     const FloatImm* k = as<FloatImm>(e);
     if (!k || packed.count(k->value) == 0 || in_loops.count(k->value) != 0) return {};
-    Expr& c = constants[k->value];
+    Expr& c = constants[{e->dtype, k->value}];
     if (!c) c = Expr(make_var("constant", e->dtype));
     return c;
   };

@@ -62,7 +62,7 @@ TEST(Kernels, TablesOfFunctionsWithoutOperands) {
   const Program p =
       program_of(R"(g (float[2] x) => (float[2] z, float[1,16,1,1] y) <float low = {0}, float high = {1}> {
     z = Neg (x)
-    r = RandomNormal <shape = [1,16,1,1], seed = 1.0> ()  c = Clip (r, low, high)
+    r = RandomNormal <shape = [1,16,2,1], seed = 1.0> ()  c = Clip (r, low, high)
     m = Mul (c, low)  y = GlobalAveragePool (m) })");
   ASSERT_EQ(p.weights.size(), 1u);
   EXPECT_EQ(p.weights[0].name.raw(), "y");
