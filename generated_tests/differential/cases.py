@@ -134,6 +134,19 @@ def row_cases():
     for k in (1, 2, 9, 69, 70):
         for largest in (0, 1):
             yield Case(f"topk_{k}_{largest}", f"y, i = TopK <largest = {largest}> (x, k)", {"x": ties_of_rows}, {"k": ints(k)}, outputs=("y", "i"))
+    for n in (63, 64, 65, 130, 300, 1000):
+        rows = np.random.default_rng(n).integers(-3, 4, (2, 3, n))
+        for dtype in (np.float32, np.float16, np.float64, np.int32, np.int8):
+            name = f"{n}_{np.dtype(dtype).name}"
+            yield Case(f"argmax_along_{name}", "y = ArgMax <axis = -1, keepdims = 0> (x)\n z = ArgMin <axis = 2, select_last_index = 1> (x)", {"x": rows.astype(dtype)}, outputs=("y", "z"))
+        special = rows.astype(np.float32)
+        special[0, 0], special[1, 2] = -np.inf, np.inf
+        yield Case(f"argmax_along_{n}_infinite", "y = ArgMax <axis = -1> (x)\n z = ArgMin <axis = -1> (x)", {"x": special}, outputs=("y", "z"))
+        for largest in (0, 1):
+            yield Case(f"top_1_of_{n}_{largest}", f"y, i = TopK <largest = {largest}> (x, k)", {"x": special}, {"k": ints(1)}, outputs=("y", "i"))
+        yield Case(f"hardmax_{n}", "y = Hardmax <axis = -1> (x)\n z = Hardmax <axis = 1> (x)", {"x": special}, outputs=("y", "z"))
+    for axis in (0, 1):
+        yield Case(f"top_1_across_{axis}", f"y, i = TopK <axis = {axis}, largest = 0> (x, k)", {"x": np.random.default_rng(3).integers(-9, 9, (2, 40, 30))}, {"k": ints(1)}, outputs=("y", "i"))
     yield Case("topk_across", "y, i = TopK <axis = 1> (x, k)", {"x": rng.integers(-9, 9, (2, 40, 3))}, {"k": ints(20)}, outputs=("y", "i"))
     yield Case("topk_positions", "v, i = TopK (x, k)\n y = Cast <to = 1> (i)", {"x": (5, 300)}, {"k": ints(30)})
     yield Case("topk_of_parts", "v, i = TopK (x, k)\n y = Relu (v)", {"x": (40, 1100)}, {"k": ints(7)})

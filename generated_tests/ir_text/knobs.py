@@ -64,6 +64,7 @@ MODELS = {
     "overlapping": ("g (float[1, 27, 400] x) => (float[1, 3, 22, 22] y) <int64[2] i = {22, 22}, int64[2] b = {3, 3}> { y = Col2Im(x, i, b) }", []),
     "running": ("g (float[3, 200] x, int64 a) => (float[3, 200] y) <int64 a = {1}> { y = CumSum(x, a) }", []),
     "order": ("g (float[6, 200] x, int64[1] k) => (float[6, 200] v, int64[6, 200] i) <int64[1] k = {200}> { v, i = TopK(x, k) }", []),
+    "extremes": ("g (float[6, 300] x) => (int64[6] y) { y = ArgMax <axis = 1, keepdims = 0> (x) }", []),
     "scattered": ("g (float[40, 30] x, int64[5, 1] at, float[5, 30] u) => (float[40, 30] y) { y = ScatterND <reduction = \"add\"> (x, at, u) }", []),
     "any_sum": ("g (int64[40, 30] x) => (int64[40] y) { y = ReduceSum <keepdims = 0> (x, a) }".replace("(int64[40, 30] x)", "(int64[40, 30] x, int64[1] a)").replace("=> (int64[40] y)", "=> (int64[40] y) <int64[1] a = {1}>"), []),
     "few_bits": ("g (float[1, 96] x) => (float[1, 80] y) " + weights(b=integers("uint8", 256, 80, 3, 16), s=floats(80, 3)) + " { y = com.microsoft.MatMulNBits <K = 96, N = 80, bits = 4, block_size = 32> (x, b, s) }", []),
@@ -76,7 +77,7 @@ MODELS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 # What one of the models at least has to be scheduled by; the others are for plans that a unit test makes.
 TEMPLATES = {
-    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence", "prefix_sums", "terms_in_range"},
+    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "arg_rows", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence", "prefix_sums", "terms_in_range"},
     "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "stage", "attention", "prefix_scan", "recurrence", "sort"},
 }
 ONLY = {"halved": "cuda", "doubles": "c"}

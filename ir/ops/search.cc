@@ -24,6 +24,24 @@ int64_t declared_k(OpBuilder& b, int axis, int rank) {
   return dims[size_t(axis)];
 }
 
+/// The first in order alone, and where it is: no list, a reduction like ArgMax.
+void define_top_1(OpBuilder& b, const Tensor& x, int axis, bool largest) {
+  const Reduction over = reduction_over(b, x.dims(), {axis}, true);
+  const DType t = compute_type(x.dtype());
+  const auto best = b.reduce_tuple(
+      "top_1", {t, DType::I64}, over.out, over.raxes,
+      [&](const Exprs& i, const Exprs& r) {
+        return Exprs{widen(x(over.at(i, r))), r[0]};
+      },
+      {last_in_order(t, largest), make_int(DType::I64, INT64_MAX)},
+      [&](const Exprs& p, const Exprs& q) {
+        const Expr first_wins = comes_before(p[0], p[1], q[0], q[1], largest);
+        return Exprs{select(first_wins, p[0], q[0]), select(first_wins, p[1], q[1])};
+      });
+  b.output(0, convert(b, best[0], x.dtype(), "value"));
+  b.output(1, best[1]);
+}
+
 void define_top_k(OpBuilder& b) {
   const Tensor x = b.in(0);
   require_number(b, x.dtype());
@@ -31,6 +49,7 @@ void define_top_k(OpBuilder& b) {
   const int64_t k = b.known(1) ? b.const_int(1) : declared_k(b, axis, x.rank());
   if (k < 0 || k > x.dim(axis))
     b.reject("K is " + to_text(k) + " but the axis has " + to_text(x.dim(axis)) + " elements", 1);
+  if (k == 1) return define_top_1(b, x, axis, b.attr_int("largest") != 0);
   Dims dims = x.dims();
   dims[size_t(axis)] = k;
   const auto result =

@@ -13,6 +13,7 @@
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
+#include "templates/cpu/tuple_lanes.h"
 #include "templates/rows.h"
 
 namespace tc {
@@ -22,10 +23,9 @@ using Point = std::vector<std::pair<Var, Expr>>;
 
 struct ArgReduce {
   Rows r;
-  Axis n;                     // columns, side by side
-  std::vector<Axis> outer;    // the other ones
-  std::vector<Buffer> state;  // the values that are joined, a vector each: f32 or i32, over n while they are matched
-  Exprs start, next, value;   // of the state; `value`: what joins
+  Axis n;                   // columns, side by side
+  std::vector<Axis> outer;  // the other ones
+  TupleLanes lanes;         // over n
   std::vector<RowStep> results;
   const Axis& along() const { return r.columns[0]; }
 };
@@ -58,25 +58,6 @@ ArgReducePlan decide(const ArgReduce& p, const PlanEntry& plan) {
   return d;
 }
 
-// The same value where integers have 32 bits; null if it has another form.
-Expr in_lanes(const Expr& e, const VarMap& to) {
-  if (const VarRef* v = as<VarRef>(e)) {
-    const auto it = to.find(v->var.get());
-    return it != to.end() ? it->second : e->dtype == DType::I64 ? Expr() : e;
-  }
-  if (const IntImm* k = as<IntImm>(e); k && e->dtype == DType::I64)
-    return make_int(DType::I32, std::clamp<int64_t>(k->value, INT32_MIN, INT32_MAX));
-  const Apply* k = as<Apply>(e);
-  const Select* s = as<Select>(e);
-  if (!k && !s) return e->dtype == DType::I64 ? Expr() : e;
-  Exprs args;
-  for (const Expr& a : k ? k->args : Exprs{s->condition, s->yes, s->no}) {
-    args.push_back(in_lanes(a, to));
-    if (!args.back()) return {};
-  }
-  return k ? apply(k->op, std::move(args)) : select(args[0], args[1], args[2]);
-}
-
 // Columns: the axis that lies side by side in all results.
 bool find_columns(ArgReduce& p) {
   for (const Axis& a : p.r.c.axes) {
@@ -92,29 +73,6 @@ bool find_columns(ArgReduce& p) {
   return p.n.var && p.n.extent.value >= kMaxLanes;
 }
 
-// What is joined, on lanes.
-bool find_state(ArgReduce& p, const RowStep& reduce) {
-  VarMap to;
-  const Expr lane(p.n.var);
-  for (size_t k = 0; k < reduce.tuple.size(); k++) {
-    const RowComponent& c = reduce.tuple[k];
-    const bool is_index = c.name->dtype == DType::I64;
-    const VarMap counted = {{p.along().var.get(), cast(DType::I32, Expr(p.along().var))}};
-    p.value.push_back(is_index ? in_lanes(c.value, counted) : c.value);
-    p.start.push_back(is_index ? in_lanes(c.init, {}) : c.init);
-    if (!p.value[k] || !p.start[k] || !has_lanes(p.value[k]->dtype) || p.value[k]->dtype != p.start[k]->dtype)
-      return false;
-    p.state.push_back(make_buffer(is_index ? "place" : "best", p.value[k]->dtype, {Dim(kMaxLanes)}));
-    to[reduce.combiner.lhs[k].get()] = load(p.state[k], {lane});
-    to[reduce.combiner.rhs[k].get()] = p.value[k];
-  }
-  for (const Expr& e : reduce.combiner.result) {
-    p.next.push_back(in_lanes(e, to));
-    if (!p.next.back() || !has_vector_form(p.next.back(), p.n.var)) return false;
-  }
-  return true;
-}
-
 std::optional<ArgReduce> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
   if (!r || r->columns.size() != 1 || r->columns[0].extent.value >= INT32_MAX || r->steps.empty()) return {};
@@ -125,7 +83,10 @@ std::optional<ArgReduce> match(const TemplateArgs& a) {
   p.results.assign(p.r.steps.begin() + 1, p.r.steps.end());
   for (const RowStep& s : p.results)
     if (s.kind != RowStep::Kind::Value) return {};
-  if (p.results.empty() || !find_columns(p) || !find_state(p, reduce)) return {};
+  if (p.results.empty() || !find_columns(p)) return {};
+  auto lanes = tuple_in_lanes(reduce, p.along().var, p.along().var, p.n.var);
+  if (!lanes) return {};
+  p.lanes = std::move(*lanes);
   return p;
 }
 
@@ -134,7 +95,7 @@ class Builder {
   Builder(const ArgReduce& p, const ArgReducePlan& plan)
       : p_(p), plan_(plan), size_(plan.columns), blocks_(ceil_div(p.n.extent.value, size_)) {
     for (const Axis& a : p.outer) at_.push_back({a.var, Expr(a.var)});
-    for (const Buffer& b : p.state) acc_.push_back(make_buffer(b->name, b->dtype, {Dim(size_)}, Scope::Register));
+    for (const Buffer& b : p.lanes.state) acc_.push_back(make_buffer(b->name, b->dtype, {Dim(size_)}, Scope::Register));
   }
 
   Stmt build() {
@@ -168,10 +129,14 @@ class Builder {
   Stmt block(const Expr& begin) {
     const Stmt start = over_vectors([&](const Var& v) {
       Stmts list;
-      for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], vector_index(v), broadcast(p_.start[k])));
+      for (size_t k = 0; k < acc_.size(); k++)
+        list.push_back(store(acc_[k], lanes_of(v), broadcast(p_.lanes.start[k])));
       return seq(list);
     });
-    const Stmt join = over_vectors([&](const Var& v) { return step(begin, v); });
+    const Stmt join = over_vectors([&](const Var& v) {
+      const LanePoint point{at_, p_.n.var, begin + Expr(v) * lanes(), {}, {}};
+      return join_lanes(p_.lanes, acc_, v, point);
+    });
     Stmt body = seq({start, loop(p_.along().var, p_.along().extent, join), results(begin)});
     for (const Buffer& b : acc_) body = alloc(b, body);
     return body;
@@ -180,29 +145,6 @@ class Builder {
   Stmt over_vectors(const std::function<Stmt(const Var& v)>& body) const {
     const Var v = make_var("v");
     return loop(v, Expr(size_) / lanes(), body(v), ForKind::Unroll);
-  }
-  static Exprs vector_index(const Var& v) { return {ramp(Expr(v) * lanes())}; }
-
-  // All values are computed before one of them is stored.
-  Stmt step(const Expr& begin, const Var& v) const {
-    const LanePoint point{at_, p_.n.var, begin + Expr(v) * lanes(), {}, {}};
-    std::vector<Buffer> next;
-    Stmts list;
-    for (size_t k = 0; k < acc_.size(); k++) {
-      next.push_back(make_buffer("next_" + p_.state[k]->name, acc_[k]->dtype, {Dim(kMaxLanes)}, Scope::Register));
-      list.push_back(store(next[k], {ramp(0)}, broadcast(in_registers(vector_form(p_.next[k], point), v))));
-    }
-    for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], vector_index(v), load(next[k], {ramp(0)})));
-    Stmt body = seq(list);
-    for (const Buffer& b : next) body = alloc(b, body);
-    return body;
-  }
-  Expr in_registers(const Expr& e, const Var& v) const {
-    return rewrite(e, [&](const Expr& x) -> Expr {
-      const Load* l = as<Load>(x);
-      const auto it = l ? std::find(p_.state.begin(), p_.state.end(), l->buffer) : p_.state.end();
-      return it == p_.state.end() ? Expr() : load(acc_[size_t(it - p_.state.begin())], vector_index(v));
-    });
   }
 
   // The vectors that results are made of go through memory, since results may have any type.
@@ -218,10 +160,9 @@ class Builder {
       const bool read = std::any_of(p_.results.begin(), p_.results.end(),
                                     [&](const RowStep& s) { return uses_var(s.value, tuple[k].name); });
       if (!read) continue;
-      const Buffer array = make_buffer(p_.state[k]->name + "s", acc_[k]->dtype, {Dim(size_)}, Scope::Stack);
+      const Buffer array = make_buffer(p_.lanes.state[k]->name + "s", acc_[k]->dtype, {Dim(size_)}, Scope::Stack);
       arrays.push_back(array);
-      list.push_back(
-          over_vectors([&](const Var& v) { return store(array, vector_index(v), load(acc_[k], vector_index(v))); }));
+      list.push_back(over_vectors([&](const Var& v) { return store(array, lanes_of(v), load(acc_[k], lanes_of(v))); }));
       to[tuple[k].name.get()] = cast(tuple[k].name->dtype, load(array, {Expr(i)}));
     }
     Stmts stores;

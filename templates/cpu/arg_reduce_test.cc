@@ -41,6 +41,31 @@ TEST(CpuArgReduce, NanIsTheExtreme) {
   testing::expect_equal(f, "places", "x86-64-v4", {std::make_shared<const TensorData>(std::move(t.data))});
 }
 
+TEST(CpuArgReduce, AlongRows) {
+  for (const int64_t columns : {64, 65, 79, 127, 128, 200, 513, 1000})
+    for (const char* op : {"ArgMax", "ArgMin"})
+      for (const bool last : {false, true})
+        for (const char* cpu : {"generic", "x86-64-v3", "x86-64-v4"})
+          testing::expect_equal(extreme(op, {5, columns}, 1, last), "places", cpu);
+  testing::expect_equal(extreme("ArgMax", {1, 40000}, -1, false), "places");
+  testing::expect_equal(extreme("ArgMin", {2, 3, 300}, -1, true), "places");
+}
+
+TEST(CpuArgReduce, NanIsTheExtremeOfARow) {
+  for (const char* op : {"ArgMax", "ArgMin"})
+    for (const bool last : {false, true}) {
+      const testing::TestFunction f = extreme(op, {6, 150}, 1, last);
+      MutableTensor t = new_tensor(DType::F32, {6, 150});
+      for (int64_t i = 0; i < 900; i++)
+        t.as<float>()[i] = i < 150                  ? NAN
+                           : i < 300                ? -INFINITY
+                           : i % 97 == 3 && i > 600 ? NAN
+                           : i % 5 == 0             ? INFINITY
+                                                    : float(i % 11);
+      testing::expect_equal(f, "places", "x86-64-v4", {std::make_shared<const TensorData>(std::move(t.data))});
+    }
+}
+
 // Columns that are too few for a vector, and rows that lie in one piece, are left to others.
 TEST(CpuArgReduce, LeavesOthersAlone) {
   const auto family = [](const testing::TestFunction& f) {
@@ -48,6 +73,7 @@ TEST(CpuArgReduce, LeavesOthersAlone) {
   };
   EXPECT_EQ(family(extreme("ArgMax", {40, 15}, 0, false)), "naive");
   EXPECT_EQ(family(extreme("ArgMax", {4, 40}, 1, false)), "naive");
+  EXPECT_EQ(family(extreme("ArgMax", {4, 70, 2}, 1, false)), "naive");
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions
     {"rows", schedule_rows},              // reductions along the memory's order: softmax, normalisation
     {"arg_reduce", schedule_arg_reduce},  // extremes across rows, and where they are
+    {"arg_rows", schedule_arg_rows},      // extremes along rows, and where they are
     {"transpose", schedule_transpose},    // no reduction, and rows that become columns
     {"interleaved_store",
      schedule_interleaved_store},  // results between those of other vectors: nearest resizing, depth to space

@@ -47,6 +47,9 @@ std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 /// Arg-reductions across rows. Declines others: one reduction by a combiner of value and index, results of one value a
 /// column, columns side by side.
 std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a);
+/// Arg-reductions along rows. Declines others: one reduction by a combiner of floats and their positions, which decide ties,
+/// results of one value a row, rows of fewer than 64 elements or with strides between them.
+std::optional<Scheduled> schedule_arg_rows(const TemplateArgs& a);
 /// Declines reductions, and results whose operands all lie side by side along the same axis; short axes and types of
 /// odd sizes, too.
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);

@@ -1,0 +1,76 @@
+#include "templates/cpu/tuple_lanes.h"
+
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+// The same value where integers have 32 bits; null if it has another form.
+Expr in_lanes(const Expr& e, const VarMap& to) {
+  if (const VarRef* v = as<VarRef>(e)) {
+    const auto it = to.find(v->var.get());
+    return it != to.end() ? it->second : e->dtype == DType::I64 ? Expr() : e;
+  }
+  if (const IntImm* k = as<IntImm>(e); k && e->dtype == DType::I64)
+    return make_int(DType::I32, std::clamp<int64_t>(k->value, INT32_MIN, INT32_MAX));
+  const Apply* k = as<Apply>(e);
+  const Select* s = as<Select>(e);
+  if (!k && !s) return e->dtype == DType::I64 ? Expr() : e;
+  Exprs args;
+  for (const Expr& a : k ? k->args : Exprs{s->condition, s->yes, s->no}) {
+    args.push_back(in_lanes(a, to));
+    if (!args.back()) return {};
+  }
+  return k ? apply(k->op, std::move(args)) : select(args[0], args[1], args[2]);
+}
+
+}  // namespace
+
+std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane) {
+  TupleLanes t;
+  VarMap to;
+  for (const RowComponent& c : reduce.tuple) {
+    const bool is_index = c.name->dtype == DType::I64;
+    t.value.push_back(is_index ? in_lanes(c.value, {{along.get(), cast(DType::I32, Expr(counter))}}) : c.value);
+    t.start.push_back(is_index ? in_lanes(c.init, {}) : c.init);
+    const Expr &value = t.value.back(), &start = t.start.back();
+    if (!value || !start || !has_lanes(value->dtype) || value->dtype != start->dtype) return {};
+    t.state.push_back(make_buffer(is_index ? "place" : "best", value->dtype, {Dim(kMaxLanes)}));
+  }
+  for (size_t k = 0; k < t.state.size(); k++) {
+    to[reduce.combiner.lhs[k].get()] = load(t.state[k], {Expr(lane)});
+    to[reduce.combiner.rhs[k].get()] = t.value[k];
+  }
+  for (const Expr& e : reduce.combiner.result) {
+    t.next.push_back(in_lanes(e, to));
+    if (!t.next.back() || !has_vector_form(t.next.back(), lane)) return {};
+  }
+  return t;
+}
+
+// All values are computed before one of them is stored.
+Stmt join_lanes(const TupleLanes& t, const std::vector<Buffer>& acc, const Var& v,
+                const LanePoint& point) {
+  const auto in_registers = [&](const Expr& e) {
+    return rewrite(e, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      const auto it = l ? std::find(t.state.begin(), t.state.end(), l->buffer) : t.state.end();
+      return it == t.state.end() ? Expr() : load(acc[size_t(it - t.state.begin())], lanes_of(v));
+    });
+  };
+  std::vector<Buffer> next;
+  Stmts list;
+  for (size_t k = 0; k < acc.size(); k++) {
+    next.push_back(make_buffer("next_" + t.state[k]->name, acc[k]->dtype, {Dim(kMaxLanes)}, Scope::Register));
+    list.push_back(store(next[k], {ramp(0)}, broadcast(in_registers(vector_form(t.next[k], point)))));
+  }
+  for (size_t k = 0; k < acc.size(); k++) list.push_back(store(acc[k], lanes_of(v), load(next[k], {ramp(0)})));
+  Stmt body = seq(list);
+  for (const Buffer& b : next) body = alloc(b, body);
+  return body;
+}
+
+}  // namespace tc

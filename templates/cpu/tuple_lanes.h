@@ -1,0 +1,24 @@
+// Reductions by a combiner of several values, as the position of an extreme is one: a state of its own for each lane of a vector.
+#pragma once
+#include "ir/loop/build.h"
+#include "templates/cpu/lanes.h"
+#include "templates/rows.h"
+
+namespace tc {
+
+struct TupleLanes {
+  std::vector<Buffer> state;  // the values that are joined, a vector each: f32 or i32
+  Exprs start, next, value;   // of the state, scalars over `lane`; `next` loads the state and is what joins `value` to it
+};
+
+/// The reduction over `along`, whose positions are counted in 32 bits, by `counter`: `along` itself, or, where lanes share
+/// the axis (`lane` is `along` then), what counts the elements of a lane. Nothing where vectors lack an operation.
+std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane);
+
+/// Vector v of a row of them.
+inline Exprs lanes_of(const Var& v) { return {ramp(Expr(v) * lanes())}; }
+
+/// Joins the values at `point` to vector v of the accumulators.
+Stmt join_lanes(const TupleLanes& t, const std::vector<Buffer>& acc, const Var& v, const LanePoint& point);
+
+}  // namespace tc
