@@ -65,6 +65,8 @@ void refuse_counted(const Node& n, const Value* v, const std::string& why) {
       {"give --dim a number in place of a range; where data decides, declare fixed sizes for the results of the "
        "operator that counts them"});
   d.loc.value = v->name.raw();
+  if (const auto at = std::find(n.inputs.begin(), n.inputs.end(), v); at != n.inputs.end())
+    d.loc.input = int(at - n.inputs.begin());
   throw Error(std::move(d));
 }
 

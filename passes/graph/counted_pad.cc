@@ -35,8 +35,13 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
     const auto d = size_t(size.axis);
     const int64_t before = all[d], after = all[d + rank];
     if (mode == "wrap" && (before != 0 || after != 0)) return n;
-    if (mode == "reflect" && counts_.least(out[d]) <= std::max(before, after)) return n;
-    if (mode == "edge" && (before > 0 || after > 0) && counts_.least(out[d]) < 1) return n;
+    const int64_t most = std::max<int64_t>({before, after, 0});
+    const int64_t needed = most == 0 ? 0 : mode == "reflect" ? most + 1 : mode == "edge" ? 1 : 0;
+    if (counts_.least(out[d]) < needed)
+      refuse_counted(*n, x,
+                     "pads of mode " + mode + " need " + to_text(needed) + " elements along axis " +
+                         to_text(int64_t(size.axis)) + ", but a run may have " + to_text(counts_.least(out[d])) +
+                         ": let the range of the size begin later");
     out[d] = out[d] + fixed_size(before + after);
     if (counts_.least(out[d]) < 0) return n;
   }

@@ -52,8 +52,7 @@ std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along
 }
 
 // All values are computed before one of them is stored.
-Stmt join_lanes(const TupleLanes& t, const std::vector<Buffer>& acc, const Var& v,
-                const LanePoint& point) {
+Stmt join_lanes(const TupleLanes& t, const std::vector<Buffer>& acc, const Var& v, const LanePoint& point) {
   const auto in_registers = [&](const Expr& e) {
     return rewrite(e, [&](const Expr& x) -> Expr {
       const Load* l = as<Load>(x);

@@ -8,7 +8,8 @@ namespace tc {
 
 struct TupleLanes {
   std::vector<Buffer> state;  // the values that are joined, a vector each: f32 or i32
-  Exprs start, next, value;   // of the state, scalars over `lane`; `next` loads the state and is what joins `value` to it
+  Exprs start, next,
+      value;  // of the state, scalars over `lane`; `next` loads the state and is what joins `value` to it
 };
 
 /// The reduction over `along`, whose positions are counted in 32 bits, by `counter`: `along` itself, or, where lanes share
