@@ -54,6 +54,7 @@ def operators():
     yield Case("argmax_21_channels", "y = ArgMax <axis = 1, keepdims = 0> (x)", {"x": (1, 21, 128, 128)})
     yield Case("argmax_150_channels", "y = ArgMax <axis = 1> (x)", {"x": (1, 150, 64, 63)})
     yield Case("argmax_last", "y = ArgMax <axis = -1> (x)", {"x": (64, 1000)})
+    yield Case("power", "y = Pow (x, p)", {"x": np.abs(np.random.default_rng(5).standard_normal((64, 1000))).astype(np.float32)}, {"p": np.float32(2.2)})
     yield Case("top_1", "y, i = TopK <axis = -1> (x, k)", {"x": (64, 1000)}, {"k": ints(1)})
     yield Case("hardmax", "y = Hardmax <axis = -1> (x)", {"x": (64, 1000)})
     yield Case("outer_product", "y = MatMul (x, z)", {"x": (512, 1), "z": (1, 512)})

@@ -311,6 +311,45 @@ static int check_lanes(void)
   return bad;
 }
 
+/* One power, in all lanes or in one among others that are plain. */
+static int check_pow_of(float x, float y, double *worst)
+{
+  const double expected = pow((double)x, (double)y);
+  int bad = 0;
+  for (int all = 0; all < 2; all++) {
+    float a[TC_VL], b[TC_VL], m[TC_VL];
+    for (int l = 0; l < TC_VL; l++) { a[l] = l && !all ? 9.0f : x; b[l] = l && !all ? 0.5f : y; }
+    tc_store(m, tc_pow(tc_load(a), tc_load(b)));
+    const double error = ulp_error(m[0], expected);
+    if (error > *worst) *worst = error;
+    bad += error > 1.0 || (!all && TC_VL > 1 && m[TC_VL - 1] != 3.0f);
+  }
+  if (bad) printf("pow(%.9g, %.9g), expected %.9g\n", (double)x, (double)y, expected);
+  return bad != 0;
+}
+
+/* Bases of every size; exponents that are usual, any, and those for which the result is anything from the least to the largest float. */
+static int check_pow(uint32_t stride, int verbose)
+{
+  static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f, 0.99999994f,
+                                  1.00000012f, -5.3f, 2.0f, 3.0f, -3.0f, 0.5f, -0.5f, 2.2f, 0.75f, 1e9f, -1e9f, 127.99999f, 128.0f, -149.0f, -149.5f, 16777217.0f};
+  const size_t n = sizeof special / sizeof *special;
+  int bad = 0;
+  double worst = 0;
+  for (size_t i = 0; i < n * n; i++) bad += check_pow_of(special[i / n], special[i % n], &worst);
+  uint64_t state = 1;
+  for (uint64_t bits = 0; bits < UINT64_C(1) << 32 && bad < 4; bits += (uint64_t)stride * 30) {
+    const float x = from_bits((uint32_t)bits);
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    const double log2_of_result = (double)(state >> 40) * (0x1p-24 * 280) - 151.0;
+    bad += check_pow_of(x, from_bits((uint32_t)(state >> 32)), &worst);
+    bad += check_pow_of(x, special[14 + state % 8], &worst);
+    bad += check_pow_of(fabsf(x), (float)(log2_of_result / log2(fabs((double)x))), &worst);
+  }
+  if (verbose || bad) printf("TC_VL %2d  %-10s %9.3f ulp  %s\n", TC_VL, "pow", worst, bad ? "FAIL" : "ok");
+  return bad;
+}
+
 int main(int argc, char **argv)
 {
   const int verbose = argc > 2 && strcmp(argv[2], "-v") == 0;
@@ -318,7 +357,7 @@ int main(int argc, char **argv)
   static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f,
                                   -3.40282347e38f, 88.7228317f, 88.7228394f, -87.33655f, -103.972076f, -103.97208f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 8388608.0f,
                                   0.99999994f, 1.00000012f, -1.00000012f, 0.50000006f, 89.4159851f, 89.4159927f, -89.4159851f, 1e-4f, 1e9f, 1.00000006e9f, 12000.0f, -12000.001f};
-  int failed = check_tails() != 0 || check_underflow() != 0 || check_transposed() != 0 || check_lanes() != 0 || check_neighbours() != 0 || check_mod(stride) != 0;
+  int failed = check_tails() != 0 || check_underflow() != 0 || check_transposed() != 0 || check_lanes() != 0 || check_neighbours() != 0 || check_mod(stride) != 0 || check_pow(stride, verbose) != 0;
   for (size_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; i++) {
     const function *f = &kFunctions[i];
     double worst = 0, worst_absolute = 0;

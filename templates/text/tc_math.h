@@ -311,8 +311,64 @@ TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y)
   return tc_any(tc_not(near)) ? TC_LANES2(fmodf, x, y) : tc_copysign(tc_mod_near(x, y), x);
 }
 
+/* x^y = 2^(y log2 x) for positive finite x and finite y, by doubles; 1 ulp */
+#if TC_VL > 1
+typedef uint64_t tc_pow_u __attribute__((vector_size(4 * TC_VL)));
+TC_INLINE tc_mod_f tc_pow_half(tc_mod_f x, tc_mod_f y)
+{
+  /* x = 2^e m, sqrt(1/2) <= m < sqrt(2); ln m = 2 artanh s */
+  const tc_pow_u zero = {0}, root = zero + 0x3FE6A09E667F3BCDu;  /* the bits of sqrt(1/2) */
+  const tc_pow_u above = (tc_pow_u)__builtin_convertvector(x, tc_mod_d) - root + (UINT64_C(1024) << 52);
+  const tc_mod_d e = (tc_mod_d)((above >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
+  const tc_mod_d m = (tc_mod_d)((above & 0x000FFFFFFFFFFFFFu) + root), s = (m - 1.0) / (m + 1.0), z = s * s;
+  tc_mod_d p = z * (1.0 / 13.0) + 1.0 / 11.0;
+  p = p * z + 1.0 / 9.0;
+  p = p * z + 1.0 / 7.0;
+  p = p * z + 1.0 / 5.0;
+  p = p * z + 1.0 / 3.0;
+  p = p * z + 1.0;
+  const tc_mod_d power_of_2 = __builtin_convertvector(y, tc_mod_d) * (e + s * p * 2.8853900817779268);
+  /* between -160 and 160: beyond, the result is 0 or infinity */
+  const tc_pow_u low = (tc_pow_u)(power_of_2 < -160.0), high = (tc_pow_u)(power_of_2 > 160.0);
+  const tc_mod_d t = (tc_mod_d)(((tc_pow_u)power_of_2 & ~(low | high)) | (low & (zero + 0xC064000000000000u)) |
+                                (high & (zero + 0x4064000000000000u)));
+  /* t = n + r / ln 2, |r| <= ln 2 / 2 */
+  const tc_mod_d shifted = t + 6755399441055744.0;  /* 1.5 * 2^52: n is in the low bits */
+  const tc_mod_d r = (t - (shifted - 6755399441055744.0)) * 0.69314718055994531;
+  tc_mod_d q = r * (1.0 / 40320.0) + 1.0 / 5040.0;
+  q = q * r + 1.0 / 720.0;
+  q = q * r + 1.0 / 120.0;
+  q = q * r + 1.0 / 24.0;
+  q = q * r + 1.0 / 6.0;
+  q = q * r + 0.5;
+  q = q * r + 1.0;
+  q = q * r + 1.0;
+  const tc_mod_d power = (tc_mod_d)(((tc_pow_u)shifted - 0x4338000000000000u + 1023u) << 52);
+  return __builtin_convertvector(q * power, tc_mod_f);
+}
+TC_INLINE tc_vf tc_pow_plain(tc_vf x, tc_vf y)
+{
+  tc_mod_f a[2], b[2];
+  memcpy(a, &x, sizeof x);
+  memcpy(b, &y, sizeof y);
+  TC_UNROLL for (int i = 0; i < 2; i++) a[i] = tc_pow_half(a[i], b[i]);
+  memcpy(&x, a, sizeof x);
+  return x;
+}
+#else
+TC_INLINE tc_vf tc_pow_plain(tc_vf x, tc_vf y) { return powf(x, y); }
+#endif
+/* Libm has the powers of what is negative or not finite, and of -0. */
+TC_INLINE tc_vf tc_pow(tc_vf x, tc_vf y)
+{
+  const tc_vm none = tc_and(tc_and(tc_eq(x, tc_zero()), tc_lt(tc_zero(), tc_copysign(tc_set(1.0f), x))), tc_lt(tc_zero(), y));
+  const tc_vm finite = tc_and(tc_lt(x, tc_set(INFINITY)), tc_lt(tc_abs(y), tc_set(INFINITY)));
+  const tc_vm plain = tc_and(tc_or(none, tc_lt(tc_zero(), x)), finite);
+  if (tc_any(tc_not(plain))) return TC_LANES2(powf, x, y);
+  return tc_sel(none, tc_zero(), tc_pow_plain(tc_sel(none, tc_set(1.0f), x), y));
+}
+
 /* The rest is libm, lane by lane. */
-TC_INLINE tc_vf tc_pow(tc_vf x, tc_vf y) { return TC_LANES2(powf, x, y); }
 TC_INLINE tc_vf tc_atan2(tc_vf y, tc_vf x) { return TC_LANES2(atan2f, y, x); }
 
 #endif
