@@ -145,6 +145,8 @@ def row_cases():
         for largest in (0, 1):
             yield Case(f"top_1_of_{n}_{largest}", f"y, i = TopK <largest = {largest}> (x, k)", {"x": special}, {"k": ints(1)}, outputs=("y", "i"))
         yield Case(f"hardmax_{n}", "y = Hardmax <axis = -1> (x)\n z = Hardmax <axis = 1> (x)", {"x": special}, outputs=("y", "z"))
+    for name, pads in (("behind", ints(0, 0, 0, 0, 1, 0, 0, 0)), ("far_behind", ints(0, 0, 0, 0, 5, 0, 0, 0)), ("in_front", ints(1, 0, 0, 0, 0, 0, 0, 0))):
+        yield Case(f"transposed_images_{name}", "a = Pad (x, p, v)\n y = Transpose <perm = [0,2,3,1]> (a)", {"x": (1, 16, 8, 13)}, {"p": pads, "v": np.float32(1.5)})
     for axis in (0, 1):
         yield Case(f"top_1_across_{axis}", f"y, i = TopK <axis = {axis}, largest = 0> (x, k)", {"x": np.random.default_rng(3).integers(-9, 9, (2, 40, 30))}, {"k": ints(1)}, outputs=("y", "i"))
     yield Case("topk_across", "y, i = TopK <axis = 1> (x, k)", {"x": rng.integers(-9, 9, (2, 40, 3))}, {"k": ints(20)}, outputs=("y", "i"))

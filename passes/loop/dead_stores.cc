@@ -1,16 +1,29 @@
 // dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
 //   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
 // A buffer is dead if it is the kernel's own and nothing reads it but its own sums: the largest values beside the places of
-// an ArgMax are in scratch memory. What only a dead buffer reads is dead once that is gone: a sum that would go into a
+// an ArgMax are in scratch memory, and a tile that is loaded where there is nothing but padding. What only a dead buffer reads is dead once that is gone: a sum that would go into a
 // recurrence's scratch memory, in steps behind the end of a sequence. Where something raises the status word, makes
 // text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
 #include "passes/loop/dead_stores.h"
 
+#include <algorithm>
+
 #include "ir/loop/build.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
 namespace {
+
+// An instruction of one thread that fills b from elsewhere, and does nothing else.
+bool fills(const Intrin& k, const Buffer& b) {
+  const Instruction& row = instruction(k);
+  if (row.collective != Collective::No || row.async != AsyncCopy::No) return false;
+  for (size_t i = 0; i < k.buffers.size(); i++)
+    if ((k.buffers[i] == b) != (row.operand(i).use != OperandUse::Read) || row.operand(i).use == OperandUse::Both)
+      return false;
+  return true;
+}
 
 bool is_dead(const Buffer& b, const Stmt& body) {
   if (b->scope == Scope::Global) return false;
@@ -18,8 +31,8 @@ bool is_dead(const Buffer& b, const Stmt& body) {
   walk(
       body,
       [&](const Stmt& s) {
-        if (const Intrin* k = as<Intrin>(s))
-          for (const Buffer& other : k->buffers) dead = dead && other != b;
+        if (const Intrin* k = as<Intrin>(s); k && std::count(k->buffers.begin(), k->buffers.end(), b) > 0)
+          dead = dead && fills(*k, b);
         return dead = dead && !as<While>(s) && !as<Alias>(s) && !as<Prefetch>(s);
       },
       [&](const Expr& e) {
@@ -34,6 +47,7 @@ bool is_dead(const Buffer& b, const Stmt& body) {
 Stmt without_stores(const Stmt& s, const Buffer& b) {
   if (!s) return s;
   if (const Store* k = as<Store>(s)) return k->buffer == b ? Stmt() : s;
+  if (const Intrin* k = as<Intrin>(s)) return std::count(k->buffers.begin(), k->buffers.end(), b) > 0 ? Stmt() : s;
   if (const Seq* k = as<Seq>(s)) {
     Stmts list;
     for (const Stmt& x : k->list) list.push_back(without_stores(x, b));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/print.h"
 
 namespace tc::dead_stores_test {
@@ -34,6 +35,20 @@ TEST(DeadStores, WhatOnlyADeadBufferReadsGoes) {
       alloc(acc, seq({store(acc, {0}, make_float(DType::F32, 0)), sum, store(sums, {g}, load(acc, {0}))}));
   const Stmt s = alloc(sums, seq({loop(g, 2, kept), store(y, {0}, make_float(DType::F32, 1))}));
   EXPECT_EQ(to_text(dead_stores(s)), "y[0] = 1.0f\n");
+}
+
+// Where a part of a result is padding alone, its tiles need not be loaded, in memory that may not be there.
+TEST(DeadStores, ATileThatNobodyReadsIsNotLoaded) {
+  const Buffer tile = make_buffer("tile", DType::F32, {Dim(16), Dim(16)}, Scope::Register);
+  const Buffer x = make_buffer("x", DType::F32, {Dim(400)}), y = make_buffer("y", DType::F32, {Dim(16)});
+  const Stmt filled = intrin("load_transposed", {{tile, {0}}, {x, {0}}}, {Expr(20)});
+  const auto tiled = [&](const Expr& value) { return alloc(tile, seq({filled, store(y, {ramp(0)}, value)})); };
+  EXPECT_EQ(to_text(dead_stores(tiled(broadcast(make_float(DType::F32, 1))))),
+            to_text(store(y, {ramp(0)}, broadcast(make_float(DType::F32, 1)))));
+  const Stmt read = tiled(load(tile, {Expr(0), ramp(0)}));
+  EXPECT_TRUE(dead_stores(read).same_as(read));
+  const Stmt stored = alloc(tile, intrin("store_riffled", {{y, {0}}, {tile, {0}}}, {Expr(3)}));
+  EXPECT_TRUE(dead_stores(stored).same_as(stored));
 }
 
 TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
