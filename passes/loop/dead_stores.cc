@@ -1,9 +1,10 @@
 // dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
 //   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
 // A buffer is dead if it is the kernel's own and nothing reads it but its own sums: the largest values beside the places of
-// an ArgMax are in scratch memory, and a tile that is loaded where there is nothing but padding. What only a dead buffer reads is dead once that is gone: a sum that would go into a
-// recurrence's scratch memory, in steps behind the end of a sequence. Where something raises the status word, makes
-// text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
+// an ArgMax are in scratch memory, and a tile is loaded where there is nothing but padding. What only a dead buffer reads
+// is dead once that is gone: a sum that would go into a recurrence's scratch memory, in steps behind the end of a sequence.
+// Where something raises the status word, makes text, or repeats until a condition fails, all stays. Needs: nothing.
+// Leaves: no such buffer.
 #include "passes/loop/dead_stores.h"
 
 #include <algorithm>
