@@ -75,15 +75,12 @@ bool find_columns(ArgReduce& p) {
 
 std::optional<ArgReduce> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
-  if (!r || r->columns.size() != 1 || r->columns[0].extent.value >= INT32_MAX || r->steps.empty()) return {};
+  if (!r || !is_tuple_reduction(*r)) return {};
   const RowStep reduce = r->steps[0];
-  if (reduce.kind != RowStep::Kind::Reduce || reduce.tuple.empty() || reduce.combiner.op) return {};
   ArgReduce p;
   p.r = std::move(*r);
   p.results.assign(p.r.steps.begin() + 1, p.r.steps.end());
-  for (const RowStep& s : p.results)
-    if (s.kind != RowStep::Kind::Value) return {};
-  if (p.results.empty() || !find_columns(p)) return {};
+  if (!find_columns(p)) return {};
   auto lanes = tuple_in_lanes(reduce, p.along().var, p.along().var, p.n.var);
   if (!lanes) return {};
   p.lanes = std::move(*lanes);
@@ -189,9 +186,7 @@ std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a) {
   Scheduled s;
   const ArgReducePlan plan = decide(*p, a.plan);
   s.body = Builder(*p, plan).build();
-  bind_operands(s, p->r.c);
-  s.outputs = a.fn.outputs;
-  for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({p->r.outs[i], s.outputs[i]});
+  bind_rows(s, p->r, a.fn);
   s.family = "places";
   s.description = to_text(plan.columns) + " columns at a time, in vectors";
   return s;

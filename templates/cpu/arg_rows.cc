@@ -61,13 +61,8 @@ bool compares_positions(const RowStep& reduce) {
 
 std::optional<ArgRows> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
-  if (!r || r->columns.size() != 1 || r->steps.size() < 2) return {};
-  const int64_t n = r->columns[0].extent.value;
-  if (n < kShortestRow || n >= INT32_MAX) return {};
+  if (!r || !is_tuple_reduction(*r) || r->columns[0].extent.value < kShortestRow) return {};
   ArgRows p{*r, r->steps[0], {r->steps.begin() + 1, r->steps.end()}, make_var(r->columns[0].var->name + "_o"), {}};
-  if (p.reduce.kind != RowStep::Kind::Reduce || p.reduce.tuple.empty() || p.reduce.combiner.op) return {};
-  if (!std::all_of(p.results.begin(), p.results.end(), [](const RowStep& s) { return s.kind == RowStep::Kind::Value; }))
-    return {};
   if (!has_plain_positions(p) || !compares_positions(p.reduce)) return {};
   auto lanes = tuple_in_lanes(p.reduce, p.along().var, p.block, p.along().var);
   if (!lanes) return {};
@@ -199,9 +194,7 @@ std::optional<Scheduled> schedule_arg_rows(const TemplateArgs& a) {
   const std::vector<Axis>& rows = p->r.c.axes;
   for (size_t i = rows.size(); i-- > 0;)
     s.body = loop(rows[i].var, rows[i].extent, s.body, plan.parallel && i == 0 ? ForKind::Parallel : ForKind::Serial);
-  bind_operands(s, p->r.c);
-  s.outputs = a.fn.outputs;
-  for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({p->r.outs[i], s.outputs[i]});
+  bind_rows(s, p->r, a.fn);
   s.family = "places";
   s.description = to_text(plan.size) + " elements of a row at a time, in vectors; then these, one after the other";
   return s;

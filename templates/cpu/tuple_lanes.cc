@@ -29,6 +29,20 @@ Expr in_lanes(const Expr& e, const VarMap& to) {
 
 }  // namespace
 
+bool is_tuple_reduction(const Rows& r) {
+  if (r.columns.size() != 1 || r.columns[0].extent.value >= INT32_MAX || r.steps.size() < 2) return false;
+  const RowStep& reduce = r.steps[0];
+  if (reduce.kind != RowStep::Kind::Reduce || reduce.tuple.empty() || reduce.combiner.op) return false;
+  return std::all_of(r.steps.begin() + 1, r.steps.end(),
+                     [](const RowStep& s) { return s.kind == RowStep::Kind::Value; });
+}
+
+void bind_rows(Scheduled& s, const Rows& r, const TensorFn& fn) {
+  bind_operands(s, r.c);
+  s.outputs = fn.outputs;
+  for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({r.outs[i], s.outputs[i]});
+}
+
 std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane) {
   TupleLanes t;
   VarMap to;

@@ -6,6 +6,12 @@
 
 namespace tc {
 
+/// One reduction of several values over one axis, whose positions fit 32 bits, and what follows from it: a value a row.
+bool is_tuple_reduction(const Rows& r);
+
+/// Binds the operands and the results of rows to those of the function.
+void bind_rows(Scheduled& s, const Rows& r, const TensorFn& fn);
+
 struct TupleLanes {
   std::vector<Buffer> state;  // the values that are joined, a vector each: f32 or i32
   Exprs start, next,

@@ -280,27 +280,33 @@ TC_INLINE tc_vf tc_atanh(tc_vf x)
   return tc_copysign(0.5f * tc_log1p((a + a) / (1.0f - a)), x);
 }
 
-/* x - n y for doubles, n being x / y cut to an integer: no error where |x / y| < 2^28. Products of 24 and 28 bits are doubles, and
- * a quotient that is no integer is too far from the next one to be rounded to it. */
+/* Half a vector of floats, which becomes a vector of doubles. */
 #if TC_VL > 1
-typedef float   tc_mod_f __attribute__((vector_size(2 * TC_VL)));
-typedef int32_t tc_mod_i __attribute__((vector_size(2 * TC_VL)));
-typedef double  tc_mod_d __attribute__((vector_size(4 * TC_VL)));
-TC_INLINE tc_mod_f tc_mod_half(tc_mod_f x, tc_mod_f y)
+typedef float    tc_half_f __attribute__((vector_size(2 * TC_VL)));
+typedef int32_t  tc_half_i __attribute__((vector_size(2 * TC_VL)));
+typedef double   tc_half_d __attribute__((vector_size(4 * TC_VL)));
+typedef uint64_t tc_half_u __attribute__((vector_size(4 * TC_VL)));
+TC_INLINE tc_vf tc_by_halves(tc_half_f (*f)(tc_half_f, tc_half_f), tc_vf x, tc_vf y)
 {
-  const tc_mod_d a = __builtin_convertvector(x, tc_mod_d), b = __builtin_convertvector(y, tc_mod_d);
-  const tc_mod_d n = __builtin_convertvector(__builtin_convertvector(a / b, tc_mod_i), tc_mod_d);
-  return __builtin_convertvector(a - n * b, tc_mod_f);
-}
-TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y)
-{
-  tc_mod_f a[2], b[2];
+  tc_half_f a[2], b[2];
   memcpy(a, &x, sizeof x);
   memcpy(b, &y, sizeof y);
-  TC_UNROLL for (int i = 0; i < 2; i++) a[i] = tc_mod_half(a[i], b[i]);
+  TC_UNROLL for (int i = 0; i < 2; i++) a[i] = f(a[i], b[i]);
   memcpy(&x, a, sizeof x);
   return x;
 }
+#endif
+
+/* x - n y for doubles, n being x / y cut to an integer: no error where |x / y| < 2^28. Products of 24 and 28 bits are doubles, and
+ * a quotient that is no integer is too far from the next one to be rounded to it. */
+#if TC_VL > 1
+TC_INLINE tc_half_f tc_mod_half(tc_half_f x, tc_half_f y)
+{
+  const tc_half_d a = __builtin_convertvector(x, tc_half_d), b = __builtin_convertvector(y, tc_half_d);
+  const tc_half_d n = __builtin_convertvector(__builtin_convertvector(a / b, tc_half_i), tc_half_d);
+  return __builtin_convertvector(a - n * b, tc_half_f);
+}
+TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y) { return tc_by_halves(tc_mod_half, x, y); }
 #else
 TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y) { return (float)((double)x - trunc((double)x / (double)y) * (double)y); }
 #endif
@@ -313,29 +319,28 @@ TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y)
 
 /* x^y = 2^(y log2 x) for positive finite x and finite y, by doubles; 1 ulp */
 #if TC_VL > 1
-typedef uint64_t tc_pow_u __attribute__((vector_size(4 * TC_VL)));
-TC_INLINE tc_mod_f tc_pow_half(tc_mod_f x, tc_mod_f y)
+TC_INLINE tc_half_f tc_pow_half(tc_half_f x, tc_half_f y)
 {
   /* x = 2^e m, sqrt(1/2) <= m < sqrt(2); ln m = 2 artanh s */
-  const tc_pow_u zero = {0}, root = zero + 0x3FE6A09E667F3BCDu;  /* the bits of sqrt(1/2) */
-  const tc_pow_u above = (tc_pow_u)__builtin_convertvector(x, tc_mod_d) - root + (UINT64_C(1024) << 52);
-  const tc_mod_d e = (tc_mod_d)((above >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
-  const tc_mod_d m = (tc_mod_d)((above & 0x000FFFFFFFFFFFFFu) + root), s = (m - 1.0) / (m + 1.0), z = s * s;
-  tc_mod_d p = z * (1.0 / 13.0) + 1.0 / 11.0;
+  const tc_half_u zero = {0}, root = zero + 0x3FE6A09E667F3BCDu;  /* the bits of sqrt(1/2) */
+  const tc_half_u above = (tc_half_u)__builtin_convertvector(x, tc_half_d) - root + (UINT64_C(1024) << 52);
+  const tc_half_d e = (tc_half_d)((above >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
+  const tc_half_d m = (tc_half_d)((above & 0x000FFFFFFFFFFFFFu) + root), s = (m - 1.0) / (m + 1.0), z = s * s;
+  tc_half_d p = z * (1.0 / 13.0) + 1.0 / 11.0;
   p = p * z + 1.0 / 9.0;
   p = p * z + 1.0 / 7.0;
   p = p * z + 1.0 / 5.0;
   p = p * z + 1.0 / 3.0;
   p = p * z + 1.0;
-  const tc_mod_d power_of_2 = __builtin_convertvector(y, tc_mod_d) * (e + s * p * 2.8853900817779268);
+  const tc_half_d power_of_2 = __builtin_convertvector(y, tc_half_d) * (e + s * p * 2.8853900817779268);
   /* between -160 and 160: beyond, the result is 0 or infinity */
-  const tc_pow_u low = (tc_pow_u)(power_of_2 < -160.0), high = (tc_pow_u)(power_of_2 > 160.0);
-  const tc_mod_d t = (tc_mod_d)(((tc_pow_u)power_of_2 & ~(low | high)) | (low & (zero + 0xC064000000000000u)) |
+  const tc_half_u low = (tc_half_u)(power_of_2 < -160.0), high = (tc_half_u)(power_of_2 > 160.0);
+  const tc_half_d t = (tc_half_d)(((tc_half_u)power_of_2 & ~(low | high)) | (low & (zero + 0xC064000000000000u)) |
                                 (high & (zero + 0x4064000000000000u)));
   /* t = n + r / ln 2, |r| <= ln 2 / 2 */
-  const tc_mod_d shifted = t + 6755399441055744.0;  /* 1.5 * 2^52: n is in the low bits */
-  const tc_mod_d r = (t - (shifted - 6755399441055744.0)) * 0.69314718055994531;
-  tc_mod_d q = r * (1.0 / 40320.0) + 1.0 / 5040.0;
+  const tc_half_d shifted = t + 6755399441055744.0;  /* 1.5 * 2^52: n is in the low bits */
+  const tc_half_d r = (t - (shifted - 6755399441055744.0)) * 0.69314718055994531;
+  tc_half_d q = r * (1.0 / 40320.0) + 1.0 / 5040.0;
   q = q * r + 1.0 / 720.0;
   q = q * r + 1.0 / 120.0;
   q = q * r + 1.0 / 24.0;
@@ -343,18 +348,10 @@ TC_INLINE tc_mod_f tc_pow_half(tc_mod_f x, tc_mod_f y)
   q = q * r + 0.5;
   q = q * r + 1.0;
   q = q * r + 1.0;
-  const tc_mod_d power = (tc_mod_d)(((tc_pow_u)shifted - 0x4338000000000000u + 1023u) << 52);
-  return __builtin_convertvector(q * power, tc_mod_f);
+  const tc_half_d power = (tc_half_d)(((tc_half_u)shifted - 0x4338000000000000u + 1023u) << 52);
+  return __builtin_convertvector(q * power, tc_half_f);
 }
-TC_INLINE tc_vf tc_pow_plain(tc_vf x, tc_vf y)
-{
-  tc_mod_f a[2], b[2];
-  memcpy(a, &x, sizeof x);
-  memcpy(b, &y, sizeof y);
-  TC_UNROLL for (int i = 0; i < 2; i++) a[i] = tc_pow_half(a[i], b[i]);
-  memcpy(&x, a, sizeof x);
-  return x;
-}
+TC_INLINE tc_vf tc_pow_plain(tc_vf x, tc_vf y) { return tc_by_halves(tc_pow_half, x, y); }
 #else
 TC_INLINE tc_vf tc_pow_plain(tc_vf x, tc_vf y) { return powf(x, y); }
 #endif
