@@ -170,6 +170,14 @@ def reduced_shape(draft):
     return x.array.sum(tuple(axes.array) or None, keepdims=draft.attributes.get("keepdims", 1) != 0).shape
 
 
+def rounds_a_tie(draft):
+    """Whether the node casts a float that lies between two integers to one of few bits."""
+    if draft.op not in ("Cast", "CastLike") or draft.operands[0].dtype.kind != "f":
+        return False
+    few = draft.attributes["to"] in (onnx_type(I4), onnx_type(U4)) if draft.op == "Cast" else draft.operands[1].dtype in (I4, U4)
+    return few and bool((np.abs(draft.operands[0].array % 1) == 0.5).any())
+
+
 def same_in_halves(draft):
     """Does QuantizeLinear of halves say the same if quotients are halves, too? ONNX Runtime divides in single precision."""
     x, scale = (v.array for v in draft.operands[:2])

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from evaluate import BF16, I4, U4, Draft, Unfit, check, evaluate, same_in_halves
+from evaluate import BF16, I4, U4, Draft, Unfit, check, evaluate, rounds_a_tie, same_in_halves
 from forms import MEANING, schema_of, stands_in, written_then
 
 F16, F32, F64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
@@ -215,6 +215,8 @@ class Graph:
         exact = all(v.exact for v in operands)
         if kind == "decides" and not exact:
             raise Unfit("decided by rounded values")
+        if rounds_a_tie(draft):
+            raise Unfit("a tie, which ONNX Runtime rounds away from zero")
         outputs = [self.names() for _ in range(draft.outputs)]
         then = written_then(draft, self.opset)
         node, arrays = node_of(then, outputs), None
