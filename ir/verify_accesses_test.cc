@@ -48,6 +48,16 @@ TEST(VerifyAccesses, ConditionsOnTheIndexKeepItOut) {
   EXPECT_EQ(message(loop(i, 8, if_then(both, store(y, {i}, make_float(DType::F32, 1))))), "fine");
 }
 
+TEST(VerifyAccesses, LoopsBehindOneAnotherMayShareTheirVariable) {
+  const Buffer y = tensor("y", 3), all = tensor("all", 8);
+  const Var i = make_var("i"), j = make_var("j");
+  const auto put = [&](const Buffer& to, Expr at) { return store(to, {at}, make_float(DType::F32, 1)); };
+  const Stmt first = loop(i, 2, put(y, Expr(i) + 2), ForKind::Serial, -2);
+  const Stmt second = loop(i, 3, put(y, Expr(i) - Expr(j) + 4), ForKind::Serial, Expr(j) - 4);
+  EXPECT_EQ(message(loop(j, 2, seq({first, second}))), "fine");
+  EXPECT_NE(message(seq({loop(i, 8, put(all, i)), loop(i, 4, put(y, i))})), "fine");
+}
+
 TEST(VerifyAccesses, ViewsAreLookedThrough) {
   const Buffer x = tensor("x", 8), y = tensor("y", 8), view = tensor("view", 8);
   const Var i = make_var("i");

@@ -210,6 +210,23 @@ def kept(b):
     b.output(b.op("ReduceMax", b.op("MeanVarianceNormalization", b.op("Unsqueeze", x, b.ints(1))), keepdims=0))
 
 
+def padded_by_size(b):
+    """Windows in strides whose padding auto_pad makes of the size."""
+    x = b.input("x", [2, 3, "h", "w"])
+    for pad in ("SAME_UPPER", "SAME_LOWER"):
+        y = b.op("Relu", b.op("Conv", x, b.weight(8, 3, 3, 3), b.weight(8), strides=[2, 2], auto_pad=pad))
+        y = b.op("Conv", y, b.weight(8, 1, 5, 4), group=8, strides=[2, 1], auto_pad=pad)
+        b.output(b.op("Conv", y, b.weight(5, 8, 2, 3), strides=[3, 2], auto_pad=pad, dilations=[1, 1]))
+        b.output(b.op("MaxPool", b.op("Sub", x, b.scalar(9)), kernel_shape=[3, 3], strides=[2, 3], auto_pad=pad))
+        for included in (0, 1):
+            b.output(b.op("AveragePool", b.op("Add", x, b.scalar(3)), kernel_shape=[3, 5], strides=[2, 3], auto_pad=pad, count_include_pad=included))
+        b.output(b.op("LpPool", x, kernel_shape=[4, 3], strides=[3, 1], auto_pad=pad))
+        quantised, _, zero = b.op("DynamicQuantizeLinear", x, outputs=3)
+        b.output(b.op("ConvInteger", quantised, b.constant(np.arange(1, 55, dtype=np.uint8).reshape(2, 3, 3, 3)), zero, strides=[2, 2], auto_pad=pad), TensorProto.INT32)
+        b.output(b.op("Cast", b.op("MaxPool", quantised, kernel_shape=[2, 3], strides=[2, 2], auto_pad=pad), to=TensorProto.FLOAT))
+    b.output(b.op("ReduceMax", b.op("Conv", x, b.weight(4, 3, 1, 2), strides=[3, 4], auto_pad="SAME_UPPER"), b.ints(2, 3)))
+
+
 def integers(b):
     """Products of integers over an axis whose size the run gives, with zero points of every kind, and parts of one."""
     x, z = b.input("x", ["n", 6, "k"]), b.input("z", ["n", "k", 5])
@@ -231,7 +248,7 @@ def integers(b):
 
 
 ALL = [
-    (kept, {"batch": (1, 3), "n": (2, 9)}), (integers, {"n": (1, 3), "k": (1, 11)}),
+    (padded_by_size, {"h": (4, 14), "w": (3, 11)}), (padded_by_size, {"h": (13, 17), "w": (8, 9)}), (kept, {"batch": (1, 3), "n": (2, 9)}), (integers, {"n": (1, 3), "k": (1, 11)}),
     (listed, {"n": (1, 8)}), (listed, {"n": (0, 3)}),
     (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),

@@ -180,6 +180,10 @@ class BoundedSizes {
   Node* slide(Graph& g, Node* n);
   void fill_space(Graph& g, Node* n, const SlidingWindow& s);
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
+  Value* ones_inside(Graph& g, Node* n, const Dims& padding);
+  Value* at_least_a_tap(Graph& g, Node* n, Value* share, const SlidingWindow& s);
+  Node* pad_same(Graph& g, Node* n, SlidingWindow s);
+  Value* number_in_padding(Graph& g, Node* n);
   // counted_places.cc
   Value* renumbered(Graph& g, Node* before, Value* at, const std::vector<SizeForm>& from,
                     const std::vector<SizeForm>& to, const ModelText& name);
@@ -206,7 +210,8 @@ class BoundedSizes {
   };
   Node* pad_by_forms(Graph& g, Node* n);
   bool is_padded(const AxisPads& p, const SizeForm& length, const std::string& mode) const;
-  Value* pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode);
+  /// x with pads along one axis; of mode constant they hold `number`, zeros where it is null.
+  Value* pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode, Value* number);
   void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);

@@ -91,7 +91,8 @@ Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
     if (!is_padded(p, form_along(x, p.axis), mode)) return n;
     list.push_back(p);
   }
-  for (const AxisPads& p : list) x = pad_along(g, n, x, p, mode);
+  Value* number = mode == "constant" ? as_number(g, n, operand(*n, 2)) : nullptr;
+  for (const AxisPads& p : list) x = pad_along(g, n, x, p, mode, number);
   return replaced(g, n, x);
 }
 
@@ -105,7 +106,8 @@ bool BoundedSizes::is_padded(const AxisPads& p, const SizeForm& length, const st
   return mode == "constant";
 }
 
-Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode) {
+Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode,
+                               Value* number) {
   const ModelText name = derived(n->outputs.at(0)->name, "_axis" + to_text(int64_t(p.axis)));
   const SizeForm length = form_along(x, p.axis);
   std::vector<SizeForm> out = forms(x);
@@ -132,7 +134,6 @@ Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, c
     std::vector<int64_t> shape(size_t(rank_of(x)), 1);
     shape[size_t(p.axis)] = -1;
     inside = op("Reshape", inside, list("_shape", shape), "_along");
-    Value* number = as_number(g, n, operand(*n, 2));
     if (!number) number = g.add_constant(derived(name, "_fill"), scalar_constant(x->type.dtype, 0));
     part = insert_for(g, *n, n, "Where", {inside, part->outputs[0], number}, {derived(name, "_padded")});
   }

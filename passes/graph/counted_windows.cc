@@ -4,11 +4,15 @@
 //       y = Conv(zeros behind x, w), counted by (n - 1) / 2 + 1
 //   y = AveragePool(x) <pads = [1, 1]>                taps in the padding don't count   ->
 //       y = AveragePool(zeros behind x) / AveragePool(zeros behind ones), both of which count all taps
+//   y = Conv(x, w) <strides = [2], auto_pad = "SAME_UPPER">    whose padding t depends on n   ->
+//       y = Conv(Pad(x, [t / 2, t - t / 2]), w) <strides = [2]>; of AveragePool divided by the same of ones
 //   y = GlobalAveragePool(x)                          ->   y = ReduceMean(x, [2, 3])
 //
-// Preconditions: channels are not counted, nor is any operand but the first; a window fits into the least input. Padding that
-// auto_pad says is the same for all sizes (where the stride is above 1: of multiples of it). ConvTranspose has no output_shape.
+// Preconditions: channels are not counted, nor is any operand but the first; a window fits into the least input. Where auto_pad's
+// padding depends on the size, no place is asked for. ConvTranspose has no output_shape.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
@@ -85,16 +89,21 @@ std::optional<SlidingWindow> slide_of(const Node& n) {
   return s;
 }
 
+/// How many elements auto_pad adds along axis d of an input of `in` for a place at every `stride` of them; below 0: none.
+SizeForm missing(Counts& counts, const SlidingWindow& s, size_t d, const SizeForm& in) {
+  const SizeForm places = counts.quotient(in + fixed_size(s.strides[d] - 1), s.strides[d]);
+  return (places - fixed_size(1)) * s.strides[d] + fixed_size(s.extent(d)) - in;
+}
+
 /// How many places a window has along axis d of an input of `in` elements; nothing where that is no form. Sets the pads that
 /// auto_pad means.
 std::optional<SizeForm> places(Counts& counts, SlidingWindow& s, size_t d, const SizeForm& in) {
   const int64_t stride = s.strides[d], extent = s.extent(d);
   if (s.same()) {
-    const SizeForm out = counts.quotient(in + fixed_size(stride - 1), stride);
-    const SizeForm total = (out - fixed_size(1)) * stride + fixed_size(extent) - in;
+    const SizeForm total = missing(counts, s, d, in);
     if (!total.fixed()) return std::nullopt;
     s.pad(d, std::max<int64_t>(0, total.addend));
-    return out;
+    return counts.quotient(in + fixed_size(stride - 1), stride);
   }
   const SizeForm span = in + fixed_size(s.begin[d] + s.end[d] - extent);
   if (counts.least(span) <= (s.ceil ? -stride : -1)) return std::nullopt;
@@ -136,6 +145,12 @@ Attrs all_taps(const Node& n, const SlidingWindow& s) {
   return attrs;
 }
 
+/// What no maximum is below.
+Constant lowest_number(DType t) {
+  if (is_float(t)) return scalar_constant(t, -std::numeric_limits<double>::infinity());
+  return scalar_constant(t, is_signed_int(t) ? -std::ldexp(1.0, info(t).bits - 1) : 0);
+}
+
 }  // namespace
 
 Node* BoundedSizes::slide(Graph& g, Node* n) {
@@ -147,11 +162,18 @@ Node* BoundedSizes::slide(Graph& g, Node* n) {
     if (n->inputs[k] && (is_counted(n->inputs[k]) || !n->inputs[k]->type.is_static_tensor())) return n;
   auto window = n->inputs.size() > weights_of(*n) ? slide_of(*n) : std::nullopt;
   if (!window) return n;
+  if (window->same() && !n->is("ConvTranspose"))
+    if (Node* padded = pad_same(g, n, *window)) return padded;
   const std::vector<SizeForm> in = forms(x);
   std::vector<SizeForm> out = in;
   for (size_t d = 0; d < window->kernel.size(); d++) {
     const SizeForm& from = in[d + kSpace];
     const auto to = n->is("ConvTranspose") ? reached(*window, *n, d, from) : places(counts_, *window, d, from);
+    if (!to && !window->same() && counts_.least(from) + window->begin[d] + window->end[d] < window->extent(d))
+      refuse_counted(*n, x,
+                     "a window of " + to_text(window->extent(d)) + " elements does not fit where a run has " +
+                         to_text(counts_.least(from)) + " along axis " + to_text(int64_t(d + kSpace)) +
+                         ": let the range of the size begin later");
     if (!to || counts_.least(*to) < 0) return n;
     out[d + kSpace] = *to;
   }
@@ -181,12 +203,60 @@ Value* BoundedSizes::as_number(Graph& g, Node* before, Value* v) {
                 derived(v->name, "_number"));
 }
 
+// Where the padding that auto_pad says depends on sizes, it is put around the operand, and the node loses its auto_pad. An average that
+// counts no padding is divided by that of ones with the same padding. Null where it depends on none.
+Node* BoundedSizes::pad_same(Graph& g, Node* n, SlidingWindow s) {
+  Value* x = n->inputs[0];
+  const std::vector<SizeForm> in = forms(x);
+  std::vector<AxisPads> moving;
+  for (size_t d = 0; d < s.kernel.size(); d++) {
+    const SizeForm total = missing(counts_, s, d, in[d + kSpace]);
+    if (total.fixed()) {
+      s.pad(d, std::max<int64_t>(0, total.addend));
+      continue;
+    }
+    const SizeForm least = counts_.least(total) < 0 ? counts_.larger(total, fixed_size(0)) : total;
+    const SizeForm half = counts_.quotient(least, 2);
+    const bool upper = s.auto_pad == "SAME_UPPER";
+    moving.push_back({int(d + kSpace), upper ? half : least - half, upper ? least - half : half});
+  }
+  if (moving.empty() || tells_places(*n)) return nullptr;
+  const ModelText name = n->outputs.at(0)->name;
+  Attrs attrs = n->attrs;
+  attrs.erase("auto_pad");
+  attrs.erase("ceil_mode");
+  attrs["pads"] = joined(s.begin, s.end);
+  const bool average = n->is("AveragePool") && n->attr_int("count_include_pad", 0) == 0;
+  if (average) attrs["count_include_pad"] = int64_t(1);
+  Value* ones = average ? ones_inside(g, n, Dims(s.kernel.size(), 0)) : nullptr;
+  if (average)
+    for (const AxisPads& p : moving) note(ones, {p.axis, find(x, p.axis)->count, dims_of(x)[size_t(p.axis)]});
+  for (const AxisPads& p : moving) {
+    x = pad_along(g, n, x, p, "constant", number_in_padding(g, n));
+    if (average) ones = pad_along(g, n, ones, p, "constant", nullptr);
+  }
+  if (!average) {
+    n->attrs = attrs;
+    g.set_input(n, 0, x);
+    return slide(g, n);
+  }
+  Value* all = made(g, n, "AveragePool", {x}, derived(name, "_all"), attrs);
+  Value* share = made(g, n, "AveragePool", {ones}, derived(name, "_share"), attrs);
+  return replaced(g, n, made(g, n, "Div", {all, at_least_a_tap(g, n, share, s)}, name));
+}
+
+// The number that the padding holds; null: zero.
+Value* BoundedSizes::number_in_padding(Graph& g, Node* n) {
+  if (n->is("MaxPool"))
+    return g.add_constant(derived(n->outputs.at(0)->name, "_lowest"), lowest_number(n->inputs[0]->type.dtype));
+  const size_t zero_point = n->is("ConvInteger") || n->is("QLinearConv") ? 2 : 0;
+  return zero_point > 0 ? as_number(g, n, operand(*n, zero_point)) : nullptr;
+}
+
 // What a window meets behind the last element: what it meets in the padding. Without padding it meets nothing.
 void BoundedSizes::fill_space(Graph& g, Node* n, const SlidingWindow& s) {
-  const bool products = weights_of(*n) > 0;
-  const size_t zero_point = n->is("ConvInteger") || n->is("QLinearConv") ? 2 : 0;
-  Value* number = zero_point > 0 && zero_point < n->inputs.size() ? as_number(g, n, n->inputs[zero_point]) : nullptr;
-  const std::string fill = products || !n->is("MaxPool") ? "zero" : "lowest";
+  const std::string fill = n->is("MaxPool") ? "lowest" : "zero";
+  Value* number = fill == "zero" ? number_in_padding(g, n) : nullptr;
   // Zeros in front of a DequantizeLinear: integers stay beside their product.
   Node* real = fill == "zero" ? made_by(n->inputs[0], "DequantizeLinear") : nullptr;
   if (real && num_elements(dims_of(real->inputs.at(1))) != 1) real = nullptr;
@@ -205,6 +275,34 @@ void BoundedSizes::fill_space(Graph& g, Node* n, const SlidingWindow& s) {
   if (!real || x != real->inputs[0]) g.set_input(n, 0, x);
 }
 
+// Ones, [1, 1, spatial...], where the input has elements or one of `padding` more by spatial axis; zeros behind them.
+Value* BoundedSizes::ones_inside(Graph& g, Node* n, const Dims& padding) {
+  Value* x = n->inputs[0];
+  const ModelText name = derived(n->outputs.at(0)->name, "_taps");
+  const std::vector<SizeForm> in = forms(x);
+  Dims dims = {1, 1};
+  for (size_t d = 0; d < padding.size(); d++) dims.push_back(dims_of(x)[d + kSpace] + padding[d]);
+  Value* one = g.add_constant(derived(name, "_one"), scalar_constant(x->type.dtype, 1));
+  Value* ones = add_op(g, n, "Expand", {one, g.add_constant(derived(name, "_shape"), int64_constant(dims))},
+                       derived(name, "_ones"));
+  for (size_t d = kSpace; d < dims.size(); d++) {
+    const SizeForm size = in[d] + fixed_size(padding[d - kSpace]);
+    if (size.fixed()) continue;
+    const std::string suffix = "_size" + to_text(int64_t(d));
+    const BoundedSize counted = {int(d), counts_.value_of(g, n, size, derived(name, suffix)), dims[d]};
+    ones = filled(g, n, ones, counted, "zero");
+  }
+  return ones;
+}
+
+// What lies behind the last result has no taps; it has to be finite.
+Value* BoundedSizes::at_least_a_tap(Graph& g, Node* n, Value* share, const SlidingWindow& s) {
+  const ModelText name = derived(n->outputs.at(0)->name, "_taps");
+  const DType t = n->inputs[0]->type.dtype;
+  Value* least = g.add_constant(derived(name, "_least"), scalar_constant(t, 0.5 / double(num_elements(s.kernel))));
+  return made(g, n, "Max", {share, least}, name);
+}
+
 // The share of the taps that count, [1, 1, spatial...]: the average of ones where the input has elements (or padding that counts),
 // zeros elsewhere. Null where all taps count everywhere.
 Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out) {
@@ -212,22 +310,9 @@ Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std
   const bool padded = joined(s.begin, s.end) != Dims(2 * s.kernel.size(), 0);
   if (!s.ceil && (padding_counts || !padded)) return nullptr;
   Value* x = n->inputs[0];
-  const ModelText name = derived(n->outputs.at(0)->name, "_taps");
-  Dims dims = {1, 1};
-  const std::vector<SizeForm> in = forms(x);
-  for (size_t d = 0; d < s.kernel.size(); d++)
-    dims.push_back(dims_of(x)[d + kSpace] + (padding_counts ? s.begin[d] + s.end[d] : 0));
-  Value* one = g.add_constant(derived(name, "_one"), scalar_constant(x->type.dtype, 1));
-  Value* ones = add_op(g, n, "Expand", {one, g.add_constant(derived(name, "_shape"), int64_constant(dims))},
-                       derived(name, "_ones"));
-  for (size_t d = 0; d < s.kernel.size(); d++) {
-    const SizeForm size = in[d + kSpace] + fixed_size(padding_counts ? s.begin[d] + s.end[d] : 0);
-    if (size.fixed()) continue;
-    const std::string suffix = "_size" + to_text(int64_t(d + kSpace));
-    const BoundedSize counted = {int(d + kSpace), counts_.value_of(g, n, size, derived(name, suffix)),
-                                 dims[d + kSpace]};
-    ones = filled(g, n, ones, counted, "zero");
-  }
+  Dims padding(s.kernel.size(), 0);
+  for (size_t d = 0; d < s.kernel.size() && padding_counts; d++) padding[d] = s.begin[d] + s.end[d];
+  Value* ones = ones_inside(g, n, padding);
   Attrs attrs = all_taps(*n, s);
   if (padding_counts) {
     Dims pads = std::get<std::vector<int64_t>>(attrs.at("pads"));
@@ -237,13 +322,11 @@ Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std
     }
     attrs["pads"] = pads;
   }
-  Value* share = add_op(g, n, "AveragePool", {ones}, derived(name, "_share"), attrs);
+  const ModelText name = derived(n->outputs.at(0)->name, "_taps_share");
+  Value* share = add_op(g, n, "AveragePool", {ones}, name, attrs);
   out[0] = out[1] = fixed_size(1);
   note_sized(g, share->producer, x, out);
-  // What lies behind the last result has no taps; it has to be finite.
-  Value* least =
-      g.add_constant(derived(name, "_least"), scalar_constant(x->type.dtype, 0.5 / double(num_elements(s.kernel))));
-  return made(g, n, "Max", {share, least}, name);
+  return at_least_a_tap(g, n, share, s);
 }
 
 }  // namespace tc
