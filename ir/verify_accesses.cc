@@ -75,7 +75,7 @@ class AccessVerifier {
   void loop(const For& k) {
     const std::optional<int64_t> begin = as_const_int(k.begin), extent = as_const_int(k.extent);
     if (extent && *extent <= 0) return;  // nothing in it ever runs
-    exact_.erase(k.var.get());  // loops behind one another may share their variable
+    exact_.erase(k.var.get());           // loops behind one another may share their variable
     if (begin && extent) exact_[k.var.get()] = {*begin, *begin + *extent - 1};
     const bool parts = differs(k.begin) || differs(k.extent);
     if (is_thread(k.kind) || parts) differing_.insert(k.var.get());

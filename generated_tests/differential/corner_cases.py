@@ -93,6 +93,20 @@ def absent_cases():
                {"m": ints(3)}, counted=True)
 
 
+def whole_sum_cases():
+    """What is summed becomes an integer of 64 bits: a position, as far as its type says."""
+    x, w = np.arange(24, dtype=F32).reshape(4, 6) / 8 - 1, np.arange(42, dtype=F32).reshape(6, 7) / 16 - 1
+    for op in ("Round", "Floor", "Identity"):
+        for name, inputs, weights, body in (
+                ("matmul", {"x": x}, {"w": w}, "s = MatMul (x, w)"), ("dense", {"x": x}, {"w": w, "b": (7,)}, "m = MatMul (x, w)\n s = Add (m, b)"),
+                ("conv", {"x": (1, 2, 5, 6)}, {"w": (5, 2, 3, 3), "b": (5,)}, "s = Conv <pads = [1, 1, 1, 1]> (x, w, b)"),
+                ("transposed", {"x": (1, 2, 4, 5)}, {"w": (2, 4, 3, 3), "b": (4,)}, "s = ConvTranspose <strides = [2, 2]> (x, w, b)"),
+                ("outer", {"x": (4, 6)}, {"b": (1, 7)}, "r = ReduceSum (x, a)\n s = Mul (r, b)")):
+            weights = weights | ({"a": ints(1)} if name == "outer" else {})
+            yield Case(f"whole_sums_{name}_{op.lower()}", f"{body}\n t = {op} (s)\n y = Cast <to = 7> (t)", inputs, weights)
+    yield Case("whole_sums_remainder", "s = MatMul (x, w)\n t = Cast <to = 7> (s)\n u = Add (t, c)\n y = Mod (u, d)", {"x": x}, {"w": w, "c": ints(*range(7)), "d": ints(17)})
+
+
 def nothing_cases():
     """Tensors without elements on the way; the sum of nothing, its mean and its place are what NumPy says."""
     none = {"x": np.zeros((3, 0, 7), F32), "z": (3, 2, 7)}
@@ -141,4 +155,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *wrapping_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]

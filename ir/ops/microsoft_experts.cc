@@ -4,6 +4,9 @@
 // QMoE has the same weights in 2, 4 or 8 bits: (q - zero point) * scale, with a scale for each column or block of it. Only the
 // weights of experts that are chosen are read. Sums are in single precision. Where a model allows bytes (accuracy_level 4), multiply_blocks
 // makes products of blocks of these tensors: block_products.h.
+#include <algorithm>
+#include <numeric>
+
 #include "ir/ops/expansion.h"
 #include "ir/ops/experts.h"
 #include "ir/ops/numeric.h"
@@ -191,24 +194,31 @@ Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) 
   if (!few_bits) return e.op("expert_matmul", {input, chosen, l.w, l.bias}, suffix, {}, "tc");
   const Dims d = dims_of_type(l.w);
   const int64_t bits = l.bits, depth = dims_of_type(input).back();
-  const int64_t block = e.has("block_size") && e.attr_int("block_size") > 0 ? e.attr_int("block_size") : depth;
-  if (d.size() != 3 || (bits != 2 && bits != 4 && bits != 8) || d[2] * (8 / bits) != depth || block < 1 ||
-      depth % block != 0)
-    e.reject("weights of " + to_text(bits) + " bits do not fit a depth of " + to_text(depth) + " in blocks of " +
-             to_text(block));
-  const int64_t blocks = depth / block;
+  if (d.size() != 3 || (bits != 2 && bits != 4 && bits != 8) || d[2] * (8 / bits) != depth || depth < 1)
+    e.reject("weights of " + to_text(bits) + " bits do not fit a depth of " + to_text(depth));
+  const int64_t size = e.has("block_size") ? e.attr_int("block_size") : 0;
+  const int64_t stated = size > 0 ? std::min(size, depth) : depth, blocks = (depth + stated - 1) / stated;
+  // Where the last block is short, blocks are parts of the stated ones that divide the depth, and share their numbers.
+  const int64_t block = std::gcd(depth, stated), parts = depth / block;
+  const auto of_parts = [&](Value* v, const std::string& name) {
+    if (parts == blocks) return v;
+    std::vector<int64_t> from;
+    for (int64_t p = 0; p < parts; p++) from.push_back(p * block / stated);
+    return e.op("Gather", {v, e.ints(DType::I64, {parts}, from, name + "_from")}, name + "_of_parts",
+                {{"axis", int64_t(2)}});
+  };
   if (num_elements(dims_of_type(l.scales)) != d[0] * d[1] * blocks)
     e.reject("there must be a scale for each block of the weights");
   const Dims each = {d[0], d[1], blocks};
   Value* w = e.op("part_numbers", {l.w}, suffix + "_parts", {{"bits", bits}, {"block_size", block}}, "tc");
-  Value* scales = e.reshape(l.scales, each, suffix + "_scales");
+  Value* scales = of_parts(e.reshape(l.scales, each, suffix + "_scales"), suffix + "_scales");
   Value* zeros = l.zeros;
   if (zeros) {
     const bool by_column = dims_of_type(zeros).size() == 2;
     zeros =
         e.op("unpack_numbers", {zeros}, suffix + "_zeros", {{"bits", bits}, {"size", by_column ? d[1] : blocks}}, "tc");
     if (num_elements(dims_of_type(zeros)) != d[0] * d[1] * blocks) e.reject("the zero points do not fit the scales");
-    zeros = e.reshape(zeros, each, suffix + "_zeros_of_blocks");
+    zeros = of_parts(e.reshape(zeros, each, suffix + "_zeros_of_blocks"), suffix + "_zeros");
   }
   Attrs attrs = e.attrs_named({"accuracy_level"});
   attrs["bits"] = bits;

@@ -106,8 +106,7 @@ bool BoundedSizes::is_padded(const AxisPads& p, const SizeForm& length, const st
   return mode == "constant";
 }
 
-Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode,
-                               Value* number) {
+Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode, Value* number) {
   const ModelText name = derived(n->outputs.at(0)->name, "_axis" + to_text(int64_t(p.axis)));
   const SizeForm length = form_along(x, p.axis);
   std::vector<SizeForm> out = forms(x);

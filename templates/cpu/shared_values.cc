@@ -116,7 +116,7 @@ class Always {
   Exprs list_;
 };
 
-// Replaces the largest parts that do not use the channels by elements of arrays.
+// Replaces the largest parts that use neither the channels nor what is reduced for each of them by elements of arrays.
 class Taker {
  public:
   Taker(Shared& s, const Always& always) : s_(s), always_(always) {
@@ -128,7 +128,7 @@ class Taker {
   bool left() const { return left_; }
 
   Expr operator()(const Expr& e) {
-    if (!uses_var(e, s_.over.var)) {
+    if (!uses_var(e, s_.over.var) && !uses_buffer(e, s_.c.reduced)) {
       if (!uses_any(e, points_) || !is_work(e)) return e;
       if (always_.covers(e)) return element(e);
       left_ = left_ || !always_.covers_loads(e);

@@ -71,6 +71,19 @@ TEST(CpuSharedValues, SumsOverSamples) {
   }
 }
 
+// A sum is of one channel, though its name says none.
+TEST(CpuSharedValues, NothingBehindTheSumIsShared) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {6, 4, 10}), g = b.input("g", {8, 5}), bias = b.input("bias", {8});
+  const Buffer sum = b.reduce("sum", Op::Add, {6, 8}, {4}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0], position(load(g, {i[1], r[0]}), 10)});
+  });
+  const TestFunction f = b.take(b.compute("y", {6, 8}, [&](const Exprs& i) {
+    return cast(DType::F32, cast(DType::I64, apply(Op::Round, {load(sum, i) + load(bias, {i[1]})})));
+  }));
+  testing::expect_equal(f, "shared_values");
+}
+
 // What stands behind a condition is read there only: its index is out of range elsewhere.
 TEST(CpuSharedValues, ReadsNothingThatWasNotRead) {
   FunctionBuilder b;
