@@ -227,6 +227,28 @@ def padded_by_size(b):
     b.output(b.op("ReduceMax", b.op("Conv", x, b.weight(4, 3, 1, 2), strides=[3, 4], auto_pad="SAME_UPPER"), b.ints(2, 3)))
 
 
+def deformed(b):
+    """Windows whose taps are moved, also out of the image that a run has."""
+    b.imports[""] = 19
+    x, y = b.input("x", ["batch", 3, "h", "w"]), b.input("y", ["batch", 3, "h", "w"])
+    offset = b.op("Mul", b.op("Conv", y, b.weight(18, 3, 3, 3), pads=[1, 1, 1, 1]), b.scalar(2))
+    mask = b.op("Sigmoid", b.op("Conv", y, b.weight(9, 3, 1, 1)))
+    b.output(b.op("DeformConv", x, b.weight(5, 3, 3, 3), offset, b.weight(5), mask, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+    offset = b.op("Conv", y, b.weight(16, 3, 2, 2), strides=[2, 1])
+    b.output(b.op("Relu", b.op("DeformConv", x, b.weight(4, 3, 2, 2), b.op("Slice", offset, b.ints(0), b.ints(8), b.ints(1)), kernel_shape=[2, 2], strides=[2, 1])))
+
+
+def wrapped(b):
+    """Pads that begin again at the other end: constants, and what is missing to a multiple of 4."""
+    b.imports[""] = 19
+    x = b.input("x", [2, "h", "w"])
+    b.output(b.op("Pad", x, b.ints(1, 2, 3, 0, 1, 2), mode="wrap"))
+    y = b.op("Pad", b.op("Tanh", x), b.ints(3, 0), "", b.ints(-1), mode="wrap")
+    b.output(b.op("ReduceSum", y, b.ints(2), keepdims=0))
+    missing = b.op("Sub", b.ints(3), b.op("Mod", b.op("Add", size(b, x, 1), b.ints(3)), b.ints(4)))
+    b.output(b.op("Pad", x, b.op("Concat", b.ints(0), missing, axis=0), "", b.ints(1), mode="wrap"))
+
+
 def integers(b):
     """Products of integers over an axis whose size the run gives, with zero points of every kind, and parts of one."""
     x, z = b.input("x", ["n", 6, "k"]), b.input("z", ["n", "k", 5])
@@ -248,6 +270,7 @@ def integers(b):
 
 
 ALL = [
+    (deformed, {"batch": (1, 2), "h": (3, 9), "w": (2, 11)}), (wrapped, {"h": (3, 9), "w": (3, 7)}),
     (padded_by_size, {"h": (4, 14), "w": (3, 11)}), (padded_by_size, {"h": (13, 17), "w": (8, 9)}), (kept, {"batch": (1, 3), "n": (2, 9)}), (integers, {"n": (1, 3), "k": (1, 11)}),
     (listed, {"n": (1, 8)}), (listed, {"n": (0, 3)}),
     (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),

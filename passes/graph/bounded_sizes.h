@@ -178,6 +178,7 @@ class BoundedSizes {
   void note_sized(Graph& g, Node* n, const Value* x, const std::vector<SizeForm>& out);
   // counted_windows.cc
   Node* slide(Graph& g, Node* n);
+  std::optional<std::vector<SizeForm>> sizes_behind(const Node& n, SlidingWindow& s);
   void fill_space(Graph& g, Node* n, const SlidingWindow& s);
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
   Value* ones_inside(Graph& g, Node* n, const Dims& padding);
@@ -209,7 +210,7 @@ class BoundedSizes {
     SizeForm before, after;
   };
   Node* pad_by_forms(Graph& g, Node* n);
-  bool is_padded(const AxisPads& p, const SizeForm& length, const std::string& mode) const;
+  void ask_elements(const Node& n, int axis, int64_t needed, const SizeForm& length) const;
   /// x with pads along one axis; of mode constant they hold `number`, zeros where it is null.
   Value* pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode, Value* number);
   void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);

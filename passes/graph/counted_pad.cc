@@ -2,9 +2,9 @@
 //   y = Pad(x, [0, 1, 0, 2])           x: [1, n]   ->   y = Pad(zeros behind x), counted by n + 3
 //   y = Pad(x, [0, p, 0, q])           x: [1, n]   ->   i = [0, 1, 2, ...] - p
 //                                                       y = Where(0 <= i < n, Gather(x, i), 0), counted by n + p + q
+// As the second where pads are counts, or where they wrap: i is the remainder by n then.
 //
-// Preconditions: pads are constants, or forms of counts that are never negative; what is mirrored has enough elements; nothing
-// is wrapped.
+// Preconditions: pads are constants, or forms of counts that are never negative; what is mirrored or repeated has enough elements.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -12,13 +12,22 @@
 #include "passes/graph/counted_order.h"
 
 namespace tc {
+namespace {
+
+/// How many elements pads of up to `most` read.
+int64_t most_read(const std::string& mode, int64_t most) {
+  if (most == 0 || mode == "constant") return 0;
+  return mode == "reflect" ? most + 1 : 1;
+}
+
+}  // namespace
 
 Node* BoundedSizes::pad(Graph& g, Node* n) {
   Value* x = n->inputs[0];
   const std::string mode = n->attr_string("mode", "constant");
   const auto rank = size_t(rank_of(x));
   const auto pads = operand(*n, 1) ? ints_of(n->inputs[1]) : std::nullopt;
-  if (!pads && operand(*n, 1)) return pad_by_forms(g, n);
+  if (mode == "wrap" || (!pads && operand(*n, 1))) return pad_by_forms(g, n);
   const auto axes = ints_or(*n, 3, in_order(rank));
   if (!pads || !axes || pads->size() != 2 * axes->size()) return n;
   if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
@@ -34,14 +43,7 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
   for (const BoundedSize& size : counted) {
     const auto d = size_t(size.axis);
     const int64_t before = all[d], after = all[d + rank];
-    if (mode == "wrap" && (before != 0 || after != 0)) return n;
-    const int64_t most = std::max<int64_t>({before, after, 0});
-    const int64_t needed = most == 0 ? 0 : mode == "reflect" ? most + 1 : mode == "edge" ? 1 : 0;
-    if (counts_.least(out[d]) < needed)
-      refuse_counted(*n, x,
-                     "pads of mode " + mode + " need " + to_text(needed) + " elements along axis " +
-                         to_text(int64_t(size.axis)) + ", but a run may have " + to_text(counts_.least(out[d])) +
-                         ": let the range of the size begin later");
+    ask_elements(*n, size.axis, most_read(mode, std::max<int64_t>({before, after, 0})), out[d]);
     out[d] = out[d] + fixed_size(before + after);
     if (counts_.least(out[d]) < 0) return n;
   }
@@ -88,7 +90,9 @@ Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
     if (*before == fixed_size(0) && *after == fixed_size(0)) continue;
     const AxisPads p = {int(d), *before, *after};
     if (std::any_of(list.begin(), list.end(), [&](const AxisPads& o) { return o.axis == p.axis; })) return n;
-    if (!is_padded(p, form_along(x, p.axis), mode)) return n;
+    const int64_t most = std::max(counts_.bound(*before), counts_.bound(*after));
+    if (counts_.least(*before) < 0 || counts_.least(*after) < 0 || most > INT32_MAX) return n;
+    ask_elements(*n, p.axis, most_read(mode, most), form_along(x, p.axis));
     list.push_back(p);
   }
   Value* number = mode == "constant" ? as_number(g, n, operand(*n, 2)) : nullptr;
@@ -96,14 +100,13 @@ Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
   return replaced(g, n, x);
 }
 
-// Has the axis what Pad reads?
-bool BoundedSizes::is_padded(const AxisPads& p, const SizeForm& length, const std::string& mode) const {
-  const int64_t before = counts_.bound(p.before), after = counts_.bound(p.after);
-  if (counts_.least(p.before) < 0 || counts_.least(p.after) < 0 || before > INT32_MAX || after > INT32_MAX)
-    return false;
-  if (mode == "reflect") return counts_.least(length) > std::max(before, after);
-  if (mode == "edge") return counts_.least(length) >= 1;
-  return mode == "constant";
+// Throws Error TC0303 where a run may have fewer elements than Pad reads.
+void BoundedSizes::ask_elements(const Node& n, int axis, int64_t needed, const SizeForm& length) const {
+  if (const int64_t least = counts_.least(length); least < needed)
+    refuse_counted(n, n.inputs[0],
+                   "pads of mode " + n.attr_string("mode", "constant") + " need " + to_text(needed) +
+                       " elements along axis " + to_text(int64_t(axis)) + ", but a run may have " + to_text(least) +
+                       ": let the range of the size begin later");
 }
 
 Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode, Value* number) {
@@ -125,6 +128,7 @@ Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, c
     place = add_op(g, n, "Abs", {place}, derived(name, "_mirrored"));
     place = op("Min", place, op("Sub", op("Add", last, last, "_twice"), place, "_back"), "_folded");
   }
+  if (mode == "wrap") place = op("Mod", place, end, "_wrapped");
   place = op("Max", op("Min", place, last, "_below"), zero, "_place");
   Node* part = insert_for(g, *n, n, "Gather", {x, place}, {derived(name, "_moved")}, {{"axis", int64_t(p.axis)}});
   infer_types(g, *part);

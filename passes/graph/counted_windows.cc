@@ -8,7 +8,7 @@
 //       y = Conv(Pad(x, [t / 2, t - t / 2]), w) <strides = [2]>; of AveragePool divided by the same of ones
 //   y = GlobalAveragePool(x)                          ->   y = ReduceMean(x, [2, 3])
 //
-// Preconditions: channels are not counted, nor is any operand but the first; a window fits into the least input. Where auto_pad's
+// Preconditions: channels are not counted, nor is any operand but the first (a DeformConv's offsets and mask have its places); a window fits into the least input. Where auto_pad's
 // padding depends on the size, no place is asked for. ConvTranspose has no output_shape.
 #include <algorithm>
 #include <cmath>
@@ -26,13 +26,16 @@ constexpr size_t kSpace = 2;
 /// Which operand holds the weights; 0: none, the kernel is an attribute.
 size_t weights_of(const Node& n) {
   if (n.domain == "com.microsoft" && n.op == "FusedConv") return 1;
-  if (n.is("Conv") || n.is("ConvInteger") || n.is("ConvTranspose")) return 1;
+  if (n.is("Conv") || n.is("ConvInteger") || n.is("ConvTranspose") || n.is("DeformConv")) return 1;
   return n.is("QLinearConv") ? 3 : 0;
 }
 
 bool slides(const Node& n) {
   return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool") || n.is("MaxUnpool");
 }
+
+/// Has operand k numbers for each place of the window?
+bool is_by_place(const Node& n, size_t k) { return n.is("DeformConv") && (k == 2 || k == 4); }
 
 /// Does it give or take places in the image?
 bool tells_places(const Node& n) {
@@ -159,41 +162,32 @@ Node* BoundedSizes::slide(Graph& g, Node* n) {
   if (!along_space(sizes(x)) && !tells_places(*n)) return n;
   if (n->is("MaxUnpool")) return unpool(g, n);
   for (size_t k = 1; k < n->inputs.size(); k++)
-    if (n->inputs[k] && (is_counted(n->inputs[k]) || !n->inputs[k]->type.is_static_tensor())) return n;
+    if (n->inputs[k] && !is_by_place(*n, k) && (is_counted(n->inputs[k]) || !n->inputs[k]->type.is_static_tensor()))
+      return n;
   auto window = n->inputs.size() > weights_of(*n) ? slide_of(*n) : std::nullopt;
   if (!window) return n;
   if (window->same() && !n->is("ConvTranspose"))
     if (Node* padded = pad_same(g, n, *window)) return padded;
   const std::vector<SizeForm> in = forms(x);
-  std::vector<SizeForm> out = in;
-  for (size_t d = 0; d < window->kernel.size(); d++) {
-    const SizeForm& from = in[d + kSpace];
-    const auto to = n->is("ConvTranspose") ? reached(*window, *n, d, from) : places(counts_, *window, d, from);
-    if (!to && !window->same() && counts_.least(from) + window->begin[d] + window->end[d] < window->extent(d))
-      refuse_counted(*n, x,
-                     "a window of " + to_text(window->extent(d)) + " elements does not fit where a run has " +
-                         to_text(counts_.least(from)) + " along axis " + to_text(int64_t(d + kSpace)) +
-                         ": let the range of the size begin later");
-    if (!to || counts_.least(*to) < 0) return n;
-    out[d + kSpace] = *to;
-  }
+  const auto out = sizes_behind(*n, *window);
+  if (!out) return n;
   if (window->same() && !n->is("ConvTranspose")) {
     n->attrs.erase("auto_pad");
     n->attrs.erase("ceil_mode");
     n->attrs["pads"] = joined(window->begin, window->end);
   }
   const ModelText name = n->outputs.at(0)->name;
-  Value* taps = n->is("AveragePool") ? average_taps(g, n, *window, out) : nullptr;
+  Value* taps = n->is("AveragePool") ? average_taps(g, n, *window, *out) : nullptr;
   fill_space(g, n, *window);
   if (taps) {
     Value* all = add_op(g, n, "AveragePool", {n->inputs[0]}, derived(name, "_all"), all_taps(*n, *window));
-    note_sized(g, all->producer, x, out);
+    note_sized(g, all->producer, x, *out);
     Node* average = insert_for(g, *n, n, "Div", {all, taps}, {name});
     g.replace_uses(n->outputs[0], average->outputs[0]);
     g.erase(n);
     return average;
   }
-  note_sized(g, n, x, out);
+  note_sized(g, n, x, *out);
   return n->is("MaxPool") && tells_places(*n) ? pool_places(g, n, in) : n;
 }
 
@@ -201,6 +195,32 @@ Value* BoundedSizes::as_number(Graph& g, Node* before, Value* v) {
   if (!v || rank_of(v) == 0) return v;
   return add_op(g, before, "Reshape", {v, g.add_constant(derived(v->name, "_scalar"), int64_constant({}))},
                 derived(v->name, "_number"));
+}
+
+// The sizes of the result, where they are forms. Sets the pads that auto_pad means. Throws Error TC0303 where a window may not fit.
+std::optional<std::vector<SizeForm>> BoundedSizes::sizes_behind(const Node& n, SlidingWindow& s) {
+  Value* x = n.inputs[0];
+  std::vector<SizeForm> out = forms(x);
+  for (size_t d = 0; d < s.kernel.size(); d++) {
+    SizeForm& size = out[d + kSpace];
+    const auto to = n.is("ConvTranspose") ? reached(s, n, d, size) : places(counts_, s, d, size);
+    const int64_t least = counts_.least(size);
+    if (!to && !s.same() && least + s.begin[d] + s.end[d] < s.extent(d))
+      refuse_counted(n, x,
+                     "a window of " + to_text(s.extent(d)) + " elements does not fit where a run has " +
+                         to_text(least) + " along axis " + to_text(int64_t(d + kSpace)) +
+                         ": let the range of the size begin later");
+    if (!to || counts_.least(*to) < 0) return std::nullopt;
+    size = *to;
+  }
+  for (size_t k = 1; k < n.inputs.size(); k++) {
+    if (!n.inputs[k] || !is_by_place(n, k)) continue;
+    std::vector<SizeForm> of_places = forms(n.inputs[k]);
+    if (of_places.size() != out.size()) return std::nullopt;
+    of_places[1] = out[1];
+    if (find(n.inputs[k], 1) || of_places != out) return std::nullopt;
+  }
+  return out;
 }
 
 // Where the padding that auto_pad says depends on sizes, it is put around the operand, and the node loses its auto_pad. An average that
@@ -264,7 +284,8 @@ void BoundedSizes::fill_space(Graph& g, Node* n, const SlidingWindow& s) {
   Value* x = real ? real->inputs[0] : n->inputs[0];
   for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0]))) {
     if (size.axis < int(kSpace)) continue;
-    const bool inside = !n->is("ConvTranspose") && !s.ceil && s.end[size_t(size.axis) - kSpace] <= 0;
+    const bool inside =
+        !n->is("ConvTranspose") && !n->is("DeformConv") && !s.ceil && s.end[size_t(size.axis) - kSpace] <= 0;
     if (!inside) x = filled(g, n, x, size, fill, number);
   }
   if (real && x != real->inputs[0]) {
