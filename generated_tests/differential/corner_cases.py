@@ -107,6 +107,23 @@ def whole_sum_cases():
     yield Case("whole_sums_remainder", "s = MatMul (x, w)\n t = Cast <to = 7> (s)\n u = Add (t, c)\n y = Mod (u, d)", {"x": x}, {"w": w, "c": ints(*range(7)), "d": ints(17)})
 
 
+def long_integer_cases():
+    """Extremes among integers of 64 bits, of which vectors hold 32."""
+    x = {"x": (9, 37), "z": (9, 37)}
+    for name, a, b, body in (("chosen", 2**40, 2**41, "w = Identity (u)"), ("added", 2**31 - 1, 5, "w = Add (u, v)"), ("multiplied", 2**20, 2**21, "w = Mul (u, v)")):
+        chosen = f"c = Greater (x, o)\n d = Greater (z, o)\n u = Where (c, a, b)\n v = Where (d, a, b)\n {body}\n "
+        used = x if "v)" in body else {"x": x["x"]}
+        chosen = chosen if "v)" in body else "\n ".join(line.strip() for line in chosen.splitlines() if " d" not in line[:3] and "v =" not in line) + "\n "
+        for op in ("ArgMax", "ArgMin"):
+            for axis in (0, 1):
+                yield Case(f"long_integers_{name}_{op.lower()}_{axis}", f"{chosen}y = {op} <axis = {axis}, keepdims = 0> (w)", used,
+                           {"o": F32(0), "a": np.array(a), "b": np.array(b)})
+    for name, rows, depth, columns in (("few_columns", 1, 4096, 12), ("three_columns", 1, 16384, 3), ("two_rows", 2, 8192, 4)):
+        w = np.random.default_rng(7).standard_normal((depth, columns)).astype(F32)
+        yield Case(f"long_dots_{name}", "y = MatMul (x, w)", {"x": (rows, depth)}, {"w": w})
+    yield Case("long_dots_window", "y = Conv (x, w)", {"x": (1, 64, 16, 16)}, {"w": (4, 64, 16, 16)})
+
+
 def nothing_cases():
     """Tensors without elements on the way; the sum of nothing, its mean and its place are what NumPy says."""
     none = {"x": np.zeros((3, 0, 7), F32), "z": (3, 2, 7)}
@@ -155,4 +172,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]

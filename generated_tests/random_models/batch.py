@@ -93,7 +93,7 @@ def emit(emitter, config, model, folder):
     name = f"m{model.seed}"
     path = folder / f"{name}.onnx"
     path.write_bytes(model.proto().SerializeToString())
-    words = [str(path), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *config.emit, *([] if config.cuda else ["--single-file"])]
+    words = [str(path), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *room_for_texts(model), *config.emit, *([] if config.cuda else ["--single-file"])]
     code, said = emitted(config.way, lambda words: emitter(words, folder / f"{name}.log"), words, folder / name, model.seed, emitter.tool)
     if code >= 2000:
         return Outcome("failed", f"emit: {said[:300]}" if code == 2000 else f"emit: exit code {code - 2000} {said[:400]}")
@@ -114,6 +114,12 @@ def emit(emitter, config, model, folder):
             return Outcome("failed", f"the package's {what} have shapes {shapes}, not {known}")
     model.fields = fields_of(model, manifest)
     return None
+
+
+def room_for_texts(model):
+    """A model that makes strings may make long ones."""
+    values = model.graph.inputs + model.graph.constants + [r for node in model.graph.nodes for r in node.results]
+    return ["--string-bytes=4194304"] if any(v.dtype.kind in "OSU" for v in values) else []
 
 
 @dataclasses.dataclass

@@ -115,8 +115,9 @@ void BoundedSizes::finish(Graph& g) {
       if (input != g.inputs().end()) {
         at = size_t(input - g.inputs().begin());
       } else if (at == outputs.size()) {
-        // Callers know the output, not the nodes that have computed its size.
-        if (counts_.is_computed(size.count))
+        // Callers know the output, not the nodes that have computed its size; and they know outputs by their names.
+        const auto has_name = [&](const Value* v) { return v->name == size.count->name; };
+        if (counts_.is_computed(size.count) || std::any_of(outputs.begin(), outputs.end(), has_name))
           size.count->name = derived(outputs[k]->name, "_size" + to_text(int64_t(size.axis)));
         outputs.push_back(size.count);
       }

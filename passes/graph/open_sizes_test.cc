@@ -1,6 +1,8 @@
 // Inputs whose sizes the caller chooses.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ir/language/graph_text.h"
 #include "ir/loop/print.h"
 #include "passes/graph/test_counted.h"
@@ -87,6 +89,18 @@ TEST(OpenSizes, TwoAxesOfOneTensorAndTheirTexts) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("counted 0 by input 2 counted 1 by input 1"), std::string::npos) << text;
+}
+
+TEST(OpenSizes, SizesOfOneOutputHaveNamesOfTheirOwn) {
+  Graph g = of({bounded("a", 1, 4), bounded("b", 1, 6)}, [](TestGraph& t, auto node, Value* x) {
+    return node("y", "Slice",
+                {x, t.constant("starts", int64_constant({0, 0})), t.constant("ends", int64_constant({3, 5}))});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  std::set<std::string> names;
+  for (const Value* v : g.outputs()) names.insert(v->name.raw());
+  EXPECT_EQ(names.size(), g.outputs().size());
+  EXPECT_EQ(g.outputs().size(), 3u);
 }
 
 TEST(OpenSizes, ViewsKeepEachCount) {

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kLongestLine = 100;
 
 // "x[1, 64]": how much of a buffer the statement touches.
-std::string extent_text(const Step& step, const LoopSite& site, const Accesses& all, const Buffer& b,
+std::string extent_text(const StepCheck& step, const LoopSite& site, const Accesses& all, const Buffer& b,
                         const std::string& name) {
   const auto region = region_of(all.list, b, all.bound, site.ranges);
   step.require(region.has_value(), "what it touches of \"" + b->name + "\" is no box", site.stmt);
@@ -37,7 +37,7 @@ std::vector<Buffer> touched(const Accesses& all, bool written) {
 // What stands below a line is no longer right inside the loop around it. Refused: a text that is empty or has more than 100
 // characters, or what a comment of C cannot have, which a step is part of as well.
 void Schedule::annotate(const Var& v, const std::string& text) {
-  Step step(*this, "annotate", {{v}, {StepArg::Text{text}}});
+  StepCheck step(*this, "annotate", {{v}, {StepArg::Text{text}}});
   const LoopSite site = step.find(v);
   step.require_argument(1, !text.empty() && text.size() <= kLongestLine,
                         "the text has from 1 to " + to_text(int64_t(kLongestLine)) + " characters", site.stmt);
@@ -55,7 +55,7 @@ void Schedule::annotate(const Var& v, const std::string& text) {
 //                                                       for k in 0 .. +4: ...              for blockize(k)
 // Refused: what it touches of a buffer is no box; loops of vectors; barriers, launches and instructions inside.
 void Schedule::blockize(const Var& v) {
-  Step step(*this, "blockize", {{v}});
+  StepCheck step(*this, "blockize", {{v}});
   const LoopSite site = step.find(v);
   step.require(site.loop->kind != ForKind::Vector, "loop " + v->name + " is vector", site.stmt);
   const Accesses all = accesses_of(site.stmt, site.ranges);

@@ -93,7 +93,7 @@ std::vector<Var> varying_around(const LoopSite& site) {
 }
 
 // Refuses a place that some threads of the block may pass by.
-void require_uniform(const Step& step, const LoopSite& site, const std::vector<Var>& varying) {
+void require_uniform(const StepCheck& step, const LoopSite& site, const std::vector<Var>& varying) {
   const auto require = [&](const Expr& e) {
     step.require(!uses_any(e, varying) && reads_nothing(e), "not all threads of the block come by here", site.stmt);
   };
@@ -116,7 +116,7 @@ void require_uniform(const Step& step, const LoopSite& site, const std::vector<V
 // outside threads, of what every thread has for itself, or where not all threads come by; other scopes than registers,
 // stack and (CPU) workspace.
 Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "cache_read", {{b}, {v}, {scope_name(scope)}});
+  StepCheck step(*this, "cache_read", {{b}, {v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_insertion_point(site, scope == Scope::Shared ? Scope::Register : scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);
@@ -163,7 +163,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
 // Refused: a buffer that the loop does not write; a part that one iteration does not fill completely; vectors; GPU
 // loops inside the loop; other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::cache_write(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "cache_write", {{b}, {v}, {scope_name(scope)}});
+  StepCheck step(*this, "cache_write", {{b}, {v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_insertion_point(site, scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);

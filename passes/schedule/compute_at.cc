@@ -18,7 +18,7 @@ struct Producer {
   Stmts later;
 };
 
-Producer find_producer(const Step& step, const Buffer& b) {
+Producer find_producer(const StepCheck& step, const Buffer& b) {
   Producer p;
   const Alloc* a = find_alloc(step.body(), b, &p.alloc);
   step.require(a, "\"" + b->name + "\" is no temporary of these loops", step.body());
@@ -42,7 +42,7 @@ Producer find_producer(const Step& step, const Buffer& b) {
 }
 
 // The statement `nest` may run later, inside any of `later`.
-void require_same_operands(const Step& step, const Buffer& b, const Stmt& nest, const Stmts& later) {
+void require_same_operands(const StepCheck& step, const Buffer& b, const Stmt& nest, const Stmts& later) {
   const Accesses mine = accesses_of(nest);
   for (const Access& a : mine.list)
     step.require(!a.write || a.buffer == b, "the loops of \"" + b->name + "\" fill \"" + a.buffer->name + "\" too",
@@ -64,7 +64,7 @@ Stmt without_alloc(const Stmt& body, const Buffer& b) {
 }  // namespace
 
 // The nest's own loops and memory may stand in the loop of `site`.
-void require_fits(const Step& step, const LoopSite& site, const Stmt& nest) {
+void require_fits(const StepCheck& step, const LoopSite& site, const Stmt& nest) {
   bool gpu = is_gpu(site.loop->kind);
   for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
   walk(nest, [&](const Stmt& s) {
@@ -121,7 +121,7 @@ Ranges inside_of(const LoopSite& site) {
 // Refused: an output; a buffer that a reduction fills or whose loops were changed; operands that are overwritten before
 // it is read.
 void Schedule::compute_inline(const Buffer& b) {
-  Step step(*this, "compute_inline", {{b}});
+  StepCheck step(*this, "compute_inline", {{b}});
   const Producer p = find_producer(step, b);
   const auto nest = plain_nest(p.nest, b);
   const Store* k = nest ? as<Store>(nest->point) : nullptr;
@@ -152,7 +152,7 @@ void Schedule::compute_inline(const Buffer& b) {
 // Refused: an output; loops that were changed; reads outside the loop; operands that are overwritten in between; a
 // loop outside those of threads, other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "compute_at", {{b}, {v}, {scope_name(scope)}});
+  StepCheck step(*this, "compute_at", {{b}, {v}, {scope_name(scope)}});
   const Producer p = find_producer(step, b);
   const auto nest = plain_nest(p.nest, b);
   step.require(nest.has_value(), "the loops of \"" + b->name + "\" are not plain any more", p.nest);

@@ -9,7 +9,7 @@
 namespace tc {
 
 /// Refuses unless the nest's own loops and memory may stand in the loop of `site`.
-void require_fits(const Step& step, const LoopSite& site, const Stmt& nest);
+void require_fits(const StepCheck& step, const LoopSite& site, const Stmt& nest);
 bool contains(const Stmt& s, const StmtNode* what);
 /// Loops over the region around what `point` makes of the nest's point there, in the nest's own order; an `if` where
 /// the region may leave the buffer.

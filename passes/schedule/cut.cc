@@ -25,7 +25,7 @@ Expr exact_identity(Op op, DType t) {
 std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& at) {
   std::vector<StepOperand> arguments = {{v}};
   for (const int64_t c : at) arguments.push_back({c});
-  Step step(*this, "partition", arguments);
+  StepCheck step(*this, "partition", arguments);
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   const auto begin = as_const_int(f.begin), extent = as_const_int(f.extent);
@@ -57,7 +57,7 @@ std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& a
 // Refused: an extent that is no constant; a loop that runs in parallel, in vectors or on a GPU; for Identity a body
 // that is no single joining store, perhaps in loops.
 void Schedule::pad(const Var& v, int64_t multiple, PadWith with) {
-  Step step(*this, "pad", {{v}, {multiple}, {with == PadWith::Guard ? "guard" : "identity"}});
+  StepCheck step(*this, "pad", {{v}, {multiple}, {with == PadWith::Guard ? "guard" : "identity"}});
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   const auto extent = as_const_int(f.extent);

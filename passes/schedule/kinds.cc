@@ -18,14 +18,14 @@ Stmt of_kind(const For& f, ForKind kind, Expr begin, Stmt body) {
   return loop(f.var, f.extent, std::move(body), kind, std::move(begin));
 }
 
-void require_serial(const Step& step, const LoopSite& at) {
+void require_serial(const StepCheck& step, const LoopSite& at) {
   step.require(at.loop->kind == ForKind::Serial,
                quoted(*at.loop) + " is " + std::string(kind_name(at.loop->kind)) + " already", at.stmt);
 }
 
 // Registers and the stack belong to one thread, shared memory to one block: what is allocated outside the loop cannot
 // be used by the several that it makes.
-void require_private(const Step& step, const LoopSite& at, bool blocks) {
+void require_private(const StepCheck& step, const LoopSite& at, bool blocks) {
   for (const Stmt& s : at.path) {
     const Alloc* a = as<Alloc>(s);
     if (!a) continue;
@@ -39,7 +39,7 @@ void require_private(const Step& step, const LoopSite& at, bool blocks) {
 
 // Loops of blocks stand right inside each other, those of threads too: what stood between them would run once for every
 // index of the inner one.
-void require_adjacent(const Step& step, const LoopSite& at, bool (*same)(ForKind)) {
+void require_adjacent(const StepCheck& step, const LoopSite& at, bool (*same)(ForKind)) {
   auto any = [&](const std::vector<const For*>& loops) {
     return std::any_of(loops.begin(), loops.end(), [&](const For* f) { return same(f->kind); });
   };
@@ -69,7 +69,7 @@ int64_t limit_of(ForKind k) {
 //   for i in 0 .. +4: B   ->   unroll i in 0 .. +4: B
 // Refused: an extent that is no constant up to 1024.
 void Schedule::unroll(const Var& v) {
-  Step step(*this, "unroll", {{v}});
+  StepCheck step(*this, "unroll", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   const auto n = as_const_int(at.loop->extent);
@@ -83,7 +83,7 @@ void Schedule::unroll(const Var& v) {
 // Refused: iterations that depend on each other or carry a reduction; a loop that contains another loop which is no
 // plain one.
 void Schedule::vectorize(const Var& v) {
-  Step step(*this, "vectorize", {{v}});
+  StepCheck step(*this, "vectorize", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   const For* inside =
@@ -98,7 +98,7 @@ void Schedule::vectorize(const Var& v) {
 // Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside;
 // registers or stack of outside used inside.
 void Schedule::parallel(const Var& v) {
-  Step step(*this, "parallel", {{v}});
+  StepCheck step(*this, "parallel", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   auto other = [](ForKind k) { return k == ForKind::Parallel || is_gpu(k); };
@@ -118,7 +118,7 @@ void Schedule::parallel(const Var& v) {
 // blocks inside threads; blocks, or threads, that do not stand right inside each other; a parallel loop around or inside; a
 // loop of vectors around; registers, stack or, for blocks, shared memory of outside used inside; workspace inside.
 void Schedule::bind(const Var& v, ForKind kind) {
-  Step step(*this, "bind", {{v}, {std::string(kind_name(kind))}});
+  StepCheck step(*this, "bind", {{v}, {std::string(kind_name(kind))}});
   const LoopSite at = step.find(v);
   step.require(is_gpu(kind), "not a kind of a GPU", at.stmt);
   require_serial(step, at);

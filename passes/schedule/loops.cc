@@ -35,7 +35,7 @@ std::vector<Var> independent_loops(const LoopSite& at) {
 }
 
 // Loops that may become one.
-std::vector<const For*> fusible(const Step& step, const LoopSite& at, const std::vector<Var>& loops) {
+std::vector<const For*> fusible(const StepCheck& step, const LoopSite& at, const std::vector<Var>& loops) {
   step.require_fixed_bounds(at);
   std::vector<const For*> nest = {at.loop};
   int64_t all = as_const_int(at.loop->extent).value_or(1);
@@ -87,7 +87,7 @@ Stmt replaced(const std::vector<std::pair<Var, Expr>>& values, Stmt body, bool l
 //   for i_o in 0 .. +3: for i_i in 0 .. +4: let i = i_o * 4 + i_i: if i < 10: B(i)           Tail::Guard, let
 // Refused: a factor below 1; a loop that runs in parallel, in vectors or on a GPU already; bounds that read memory.
 std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail, const Naming& names) {
-  Step step(*this, "split", with_let({{v}, {factor}, {tail == Tail::Min ? "min" : "guard"}}, names));
+  StepCheck step(*this, "split", with_let({{v}, {factor}, {tail == Tail::Min ? "min" : "guard"}}, names));
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   step.require_fixed_bounds(at);
@@ -127,7 +127,7 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail, con
 // Refused: loops that are not right inside each other; an inner loop whose bounds depend on the outer one; loops of
 // different kinds; bounds that read memory.
 Var Schedule::fuse(const std::vector<Var>& loops, const Naming& names) {
-  Step step(*this, "fuse", with_let(operands(loops), names));
+  StepCheck step(*this, "fuse", with_let(operands(loops), names));
   step.require(!loops.empty(), "no loops are given", body_);
   if (loops.size() == 1) return names.made.empty() ? loops[0] : rename(loops[0], names.made[0]);
   const LoopSite at = step.find(loops[0]);
@@ -166,7 +166,7 @@ Var Schedule::fuse(const std::vector<Var>& loops, const Naming& names) {
 // vectors or of a GPU; two loops that change places although both carry dependences (sums of floats in another order
 // are accepted unless strict_fp).
 void Schedule::reorder(const std::vector<Var>& order) {
-  Step step(*this, "reorder", operands(order));
+  StepCheck step(*this, "reorder", operands(order));
   step.require(!order.empty(), "no loops are given", body_);
   auto named = [&](const Var& v) { return std::find(order.begin(), order.end(), v) != order.end(); };
   for (size_t i = 0; i < order.size(); i++)
@@ -225,7 +225,7 @@ void Schedule::reorder(const std::vector<Var>& order) {
 }
 
 Var Schedule::rename(const Var& v, const std::string& name) {
-  Step step(*this, "rename", {{v}});
+  StepCheck step(*this, "rename", {{v}});
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   const Var w = make_var(name);
@@ -237,7 +237,7 @@ Var Schedule::rename(const Var& v, const std::string& name) {
 }
 
 std::vector<Var> Schedule::tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail) {
-  Step step(*this, "tile", {{a}, {b}, {factor_a}, {factor_b}, {tail == Tail::Min ? "min" : "guard"}});
+  StepCheck step(*this, "tile", {{a}, {b}, {factor_a}, {factor_b}, {tail == Tail::Min ? "min" : "guard"}});
   step.require_argument(2, factor_a >= 1, "the first factor is below 1", step.find(a).stmt);
   step.require_argument(3, factor_b >= 1, "the second factor is below 1", step.find(b).stmt);
   Schedule s = *this;  // all of it or nothing

@@ -34,7 +34,7 @@ std::vector<StepOperand> numbers(const std::vector<int64_t>& list) {
   return all;
 }
 
-std::vector<PackedAxis> packed_axes(const Step& step, const Buffer& b, const std::vector<int64_t>& order,
+std::vector<PackedAxis> packed_axes(const StepCheck& step, const Buffer& b, const std::vector<int64_t>& order,
                                     const std::vector<int64_t>& dimensions, const std::vector<int64_t>& tiles) {
   const size_t rank = b->shape.size();
   std::vector<int64_t> sorted = order, all(rank);
@@ -97,7 +97,7 @@ Stage packing(const Buffer& b, const Buffer& packed, const std::vector<PackedAxi
 // longer than its dimension; reads in vectors; elements that are texts or smaller than a byte.
 Buffer Schedule::pack(const Buffer& b, const std::vector<int64_t>& order, const std::vector<int64_t>& dimensions,
                       const std::vector<int64_t>& tiles) {
-  Step step(*this, "pack", {{b}, {numbers(order)}, {numbers(dimensions)}, {numbers(tiles)}});
+  StepCheck step(*this, "pack", {{b}, {numbers(order)}, {numbers(dimensions)}, {numbers(tiles)}});
   const bool known = std::find(known_.begin(), known_.end(), b) != known_.end();
   step.require_argument(0, known,
                         "\"" + b->name + "\" is no operand that is known while compiling; cache_read copies others");

@@ -29,7 +29,7 @@ bool fills_only(const Stmt& s, const Buffer& b) {
 }
 
 // The innermost loop with a statement of its own that fills the tile.
-LoopSite find_loading_loop(const Step& step, const Buffer& tile) {
+LoopSite find_loading_loop(const StepCheck& step, const Buffer& tile) {
   const For* found = nullptr;
   for (const For* f : loops_in(step.body())) {
     bool reads = false, loads = false;
@@ -47,7 +47,7 @@ bool is_among(const std::vector<Buffer>& list, const Buffer& b) {
   return std::find(list.begin(), list.end(), b) != list.end();
 }
 
-Loading take_apart(const Step& step, const std::vector<Buffer>& tiles) {
+Loading take_apart(const StepCheck& step, const std::vector<Buffer>& tiles) {
   Loading l{find_loading_loop(step, tiles[0]), {}, {}, tiles[0]->scope == Scope::Shared};
   const For& f = *l.site.loop;
   const Stmt& where = l.site.stmt;
@@ -76,7 +76,7 @@ Loading take_apart(const Step& step, const std::vector<Buffer>& tiles) {
 }
 
 // Loads and uses do not depend on each other but through the tiles.
-void require_separate(const Step& step, const Loading& l, const std::vector<Buffer>& tiles) {
+void require_separate(const StepCheck& step, const Loading& l, const std::vector<Buffer>& tiles) {
   const Stmt& where = l.site.stmt;
   const Accesses loads = accesses_of(seq(l.loads)), uses = accesses_of(seq(l.use));
   step.require(loads.opaque.empty() && uses.opaque.empty(), "there is " + loads.opaque + uses.opaque, where);
@@ -130,7 +130,7 @@ Stmt in_ring(const Stmt& s, const std::vector<Buffer>& tiles, const std::vector<
 std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t stages) {
   StepOperand::List list;
   for (const Buffer& t : tiles) list.push_back({t});
-  Step step(*this, "pipeline", {{list}, {stages}});
+  StepCheck step(*this, "pipeline", {{list}, {stages}});
   step.require_argument(1, stages >= 2, "there are fewer than 2 stages", body_);
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);

@@ -171,7 +171,7 @@ class Schedule {
   std::optional<Var> tensorize(const Var& v, const std::string& instruction);
 
  private:
-  friend class Step;
+  friend class StepCheck;
   Buffer flat_view(const Buffer& b);
   /// Other names of loops and temporaries; where the name is empty, it stays.
   void rename_all(const std::function<std::string(const void* id, const std::string& name)>& renamed);

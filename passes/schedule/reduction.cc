@@ -78,7 +78,7 @@ class WideAccumulators {
 constexpr int64_t kMaxTile = 1 << 20;
 
 // The store of a loop that joins the value of every iteration into a cell that is the same for all of them; refuses others.
-Stmt joining_store(const Step& step, const LoopSite& site) {
+Stmt joining_store(const StepCheck& step, const LoopSite& site) {
   const For& f = *site.loop;
   const auto extent = as_const_int(f.extent);
   step.require(extent && *extent >= 1 && is_const(f.begin, 0), "the bounds of the loop are no constants", site.stmt);
@@ -112,7 +112,7 @@ struct SumSite {
   size_t sum = 0;             // which of them
 };
 
-SumSite sum_site(const Step& step, const LoopSite& site, const Buffer& acc) {
+SumSite sum_site(const StepCheck& step, const LoopSite& site, const Buffer& acc) {
   SumSite at;
   const std::vector<Stmt>& path = site.path;
   const auto holds = [&](const Stmt& s) { return as<Alloc>(s) && as<Alloc>(s)->buffer == acc; };
@@ -145,7 +145,7 @@ SumSite sum_site(const Step& step, const LoopSite& site, const Buffer& acc) {
 }
 
 // As many threads as the loop has iterations, a power of two, beside those that there are.
-void require_threads(const Step& step, const LoopSite& site) {
+void require_threads(const StepCheck& step, const LoopSite& site) {
   const int64_t n = *as_const_int(site.loop->extent);
   int64_t all = n;
   for (const For* f : site.outer) {
@@ -160,7 +160,7 @@ void require_threads(const Step& step, const LoopSite& site) {
 }
 
 // Start values that are joined once, though every thread has a sum of its own; stores to nothing else.
-Stmt starts_of_threads(const Step& step, const Stmts& starts, const Store& sum, const Var& thread) {
+Stmt starts_of_threads(const StepCheck& step, const Stmts& starts, const Store& sum, const Var& thread) {
   const Expr identity = identity_of(*sum.reduce, sum.buffer->dtype);
   const auto n = as_const_number(identity);
   return rewrite(seq(starts), {}, [&](const Stmt& s) -> Stmt {
@@ -198,7 +198,7 @@ Stmt join_threads(const Buffer& acc, Op op, int64_t threads) {
 // Refused: anything but one joining store inside the loops of the reduction; an operation that is not associative; sums
 // and products of floats under strict_fp; an extent that is no constant.
 Buffer Schedule::rfactor(const Var& v, Scope scope) {
-  Step step(*this, "rfactor", {{v}, {scope_name(scope)}});
+  StepCheck step(*this, "rfactor", {{v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_scope(site, scope);
   const Stmt at = joining_store(step, site);
@@ -243,7 +243,7 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
 // numbers of threads that are no power of two or fill no whole warps; thread.x around, and other threads where more than a
 // warp's share a sum; conditions around the sum; barriers inside; results that the sum reads.
 void Schedule::bind_reduction(const Var& v) {
-  Step step(*this, "bind_reduction", {{v}});
+  StepCheck step(*this, "bind_reduction", {{v}});
   const LoopSite site = step.find(v);
   const Stmt at = joining_store(step, site);
   const Store& k = *as<Store>(at);
@@ -283,7 +283,7 @@ void Schedule::bind_reduction(const Var& v) {
 // Refused: loops that are not right inside each other down to the accumulators; iterations that depend on each other;
 // bounds that do not begin at 0, extents of which no largest is known.
 std::vector<Var> Schedule::decompose_reduction(const Var& v, Scope scope) {
-  Step step(*this, "decompose_reduction", {{v}, {scope_name(scope)}});
+  StepCheck step(*this, "decompose_reduction", {{v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_scope(site, scope);
   const auto chain = chain_of(site.stmt, nullptr);

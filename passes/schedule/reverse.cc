@@ -20,7 +20,7 @@ struct Follow {
   Accesses reads;  // of the reader
 };
 
-Follow find_reader(const Step& step, const Buffer& b, const Var& v) {
+Follow find_reader(const StepCheck& step, const Buffer& b, const Var& v) {
   Follow f{step.find(v), {}, {}, {}, {}, {}, {}};
   step.require_insertion_point(f.site, Scope::Register);
   f.made = accesses_of(f.site.stmt, f.site.ranges);
@@ -46,7 +46,7 @@ Follow find_reader(const Step& step, const Buffer& b, const Var& v) {
 }
 
 // The reader may run where the loop is: it sees the same memory there.
-void require_same_memory(const Step& step, const Buffer& b, const Follow& f) {
+void require_same_memory(const StepCheck& step, const Buffer& b, const Follow& f) {
   for (const Access& a : f.reads.list) {
     step.require(!a.write || a.buffer == b, "the loops of \"" + b->name + "\" fill \"" + a.buffer->name + "\" too",
                  f.reader);
@@ -67,7 +67,7 @@ void require_same_memory(const Step& step, const Buffer& b, const Follow& f) {
 }
 
 // An iteration of the loop fills its part `box` of `t` for good, and all iterations together all of it.
-void require_complete(const Step& step, const Follow& f, const Buffer& t, const Region& box) {
+void require_complete(const StepCheck& step, const Follow& f, const Buffer& t, const Region& box) {
   const std::string loop = "loop " + f.site.loop->var->name;
   step.require(fills(f.site.loop->body, t, box, false, inside_of(f.site)),
                "an iteration of " + loop + " does not fill its part of \"" + t->name + "\" completely", f.site.stmt);
@@ -91,7 +91,8 @@ void require_complete(const Step& step, const Follow& f, const Buffer& t, const 
 // The part of `b` that belongs to the parts of its operands.
 class Part {
  public:
-  Part(const Step& step, const Buffer& b, const Follow& f) : step_(step), b_(b), f_(f), known_(b->shape.size(), false) {
+  Part(const StepCheck& step, const Buffer& b, const Follow& f)
+      : step_(step), b_(b), f_(f), known_(b->shape.size(), false) {
     for (const Dim& d : b->shape) region.begin.push_back(0), region.size.push_back(d.value), region.in.push_back(true);
   }
 
@@ -117,7 +118,7 @@ class Part {
   Region region;
 
  private:
-  const Step& step_;
+  const StepCheck& step_;
   const Buffer& b_;
   const Follow& f_;
   std::vector<bool> known_;
@@ -132,7 +133,7 @@ class Part {
 // carries a reduction of the operand; an operand, or a part of it, that the loop does not fill completely; other uses
 // of the buffers in between.
 void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {
-  Step step(*this, "reverse_compute_at", {{b}, {v}});
+  StepCheck step(*this, "reverse_compute_at", {{b}, {v}});
   const Follow f = find_reader(step, b, v);
   require_same_memory(step, b, f);
   Part part(step, b, f);

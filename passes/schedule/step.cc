@@ -1,4 +1,4 @@
-// Step: the check of one step, and its record in the names that the loops have as text.
+// StepCheck: the check of one step, and its record in the names that the loops have as text.
 #include "passes/schedule/step.h"
 
 #include <algorithm>
@@ -214,27 +214,28 @@ void Schedule::name_results(const std::vector<std::string>& names) {
   if (!lines_.empty()) lines_.back().results = names;
 }
 
-Step::Step(Schedule& s, std::string name, const std::vector<StepOperand>& args) : s_(s), line_{std::move(name), {}} {
+StepCheck::StepCheck(Schedule& s, std::string name, const std::vector<StepOperand>& args)
+    : s_(s), line_{std::move(name), {}} {
   const Names names = printed_names(s.body_);
   for (const StepOperand& a : args) line_.args.push_back(named(names, a));
 }
 
-LoopSite Step::find(const Var& v) const {
+LoopSite StepCheck::find(const Var& v) const {
   auto site = find_loop(s_.body_, v);
   if (!site) refuse("no loop " + printable(v->name), s_.body_);
   return std::move(*site);
 }
 
-void Step::refuse(const std::string& why, const Stmt& where, std::optional<size_t> argument) const {
+void StepCheck::refuse(const std::string& why, const Stmt& where, std::optional<size_t> argument) const {
   throw ScheduleError(language::print(line_) + ": " + why + (where ? "\n" + excerpt(where) : ""), argument);
 }
 
-void Step::require_fixed_bounds(const LoopSite& site) const {
+void StepCheck::require_fixed_bounds(const LoopSite& site) const {
   require(reads_nothing(site.loop->begin) && reads_nothing(site.loop->extent),
           "the bounds of loop " + printable(site.loop->var->name) + " read memory", site.stmt);
 }
 
-void Step::require_independent(const LoopSite& site) const {
+void StepCheck::require_independent(const LoopSite& site) const {
   if (is_independent(site.loop->var)) return;
   const std::vector<Conflict> found = conflicts(site.stmt, site.loop->var, site.ranges);
   if (found.empty()) return;
@@ -245,7 +246,7 @@ void Step::require_independent(const LoopSite& site) const {
   refuse("iterations of loop " + name + " may depend on each other: it " + c.text, site.stmt);
 }
 
-void Step::require_insertion_point(const LoopSite& site, Scope scope) const {
+void StepCheck::require_insertion_point(const LoopSite& site, Scope scope) const {
   const std::string name = "loop " + printable(site.loop->var->name);
   require(site.loop->kind != ForKind::Vector, name + " is vector", site.stmt);
   for (const For* f : loops_in(site.loop->body))
@@ -253,7 +254,7 @@ void Step::require_insertion_point(const LoopSite& site, Scope scope) const {
   require_scope(site, scope);
 }
 
-void Step::require_scope(const LoopSite& site, Scope scope) const {
+void StepCheck::require_scope(const LoopSite& site, Scope scope) const {
   bool gpu = is_gpu(site.loop->kind);
   for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
   require(!gpu || scope == Scope::Register || scope == Scope::Stack,
@@ -262,13 +263,13 @@ void Step::require_scope(const LoopSite& site, Scope scope) const {
           "the buffer can be in registers, on the stack or in the workspace", site.stmt);
 }
 
-void Step::rename_result(const Buffer& from, const Buffer& to) {
+void StepCheck::rename_result(const Buffer& from, const Buffer& to) {
   for (auto& r : s_.results_)
     for (Buffer& b : r.buffers)
       if (b == from) b = to;
 }
 
-bool Step::is_independent(const Var& v) const {
+bool StepCheck::is_independent(const Var& v) const {
   return std::find(s_.independent_.begin(), s_.independent_.end(), v) != s_.independent_.end();
 }
 
@@ -283,7 +284,7 @@ bool keeps_accesses(const std::string& step) {
 
 }  // namespace
 
-void Step::done(Stmt body, std::vector<StepOperand> results) {
+void StepCheck::done(Stmt body, std::vector<StepOperand> results) {
   std::vector<Buffer> visible;
   while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
   s_.body_ = std::move(body);

@@ -13,10 +13,10 @@ namespace tc {
 /// The statement as text for a message: long ones are cut, so that it shows where, not everything.
 std::string excerpt(const Stmt& s);
 
-class Step {
+class StepCheck {
  public:
   /// `name`: of the primitive; `args`: what it was told.
-  Step(Schedule& s, std::string name, const std::vector<StepOperand>& args);
+  StepCheck(Schedule& s, std::string name, const std::vector<StepOperand>& args);
 
   const Stmt& body() const { return s_.body_; }
   bool strict_fp() const { return s_.options_.strict_fp; }

@@ -55,7 +55,7 @@ class Around {
 int64_t elements_of(const Buffer& b) { return num_elements(static_dims(b->shape)); }
 
 // Instructions and views know how their buffers lie.
-void require_plain_uses(const Step& step, const Stmt& s, const Buffer& b) {
+void require_plain_uses(const StepCheck& step, const Stmt& s, const Buffer& b) {
   walk(s, [&](const Stmt& x) {
     const Intrin* k = as<Intrin>(x);
     const Alias* a = as<Alias>(x);
@@ -74,7 +74,7 @@ void require_plain_uses(const Step& step, const Stmt& s, const Buffer& b) {
 // threads share; shared memory outside blocks or inside threads; workspace inside GPU loops; global and warp; a
 // buffer of instructions or views.
 Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
-  Step step(*this, "set_scope", {{b}, {scope_name(scope)}});
+  StepCheck step(*this, "set_scope", {{b}, {scope_name(scope)}});
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
@@ -108,7 +108,7 @@ Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
 // Refused: a buffer that is not allocated here; the last dimension; a factor below 1, an offset outside 0 .. factor -
 // 1; registers, which have no strides.
 Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor, int64_t offset) {
-  Step step(*this, "storage_align", {{b}, {int64_t(dimension)}, {factor}, {offset}});
+  StepCheck step(*this, "storage_align", {{b}, {int64_t(dimension)}, {factor}, {offset}});
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
@@ -139,7 +139,7 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
 Buffer Schedule::transform_layout(const Buffer& b, const std::vector<int64_t>& order) {
   std::vector<StepOperand> arguments = {{b}};
   for (const int64_t d : order) arguments.push_back({d});
-  Step step(*this, "transform_layout", arguments);
+  StepCheck step(*this, "transform_layout", arguments);
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
@@ -182,7 +182,7 @@ Buffer Schedule::transform_layout(const Buffer& b, const std::vector<int64_t>& o
 // Refused: a distance below 1; a buffer that the loop does not read at an index that depends on its variable; indices
 // that are known inside other loops' lets only.
 void Schedule::prefetch(const Buffer& b, const Var& v, int64_t distance) {
-  Step step(*this, "prefetch", {{b}, {v}, {distance}});
+  StepCheck step(*this, "prefetch", {{b}, {v}, {distance}});
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   step.require_argument(2, distance >= 1, "the distance is below 1", site.stmt);

@@ -93,7 +93,7 @@ std::string store_text(const Stmt& meaning) {
   return ": " + text.substr(0, text.find('\n'));
 }
 
-void require_vector(const Step& step, const OperandPlace& p, int64_t lanes, const Stmt& where) {
+void require_vector(const StepCheck& step, const OperandPlace& p, int64_t lanes, const Stmt& where) {
   const std::string b = "\"" + p.buffer->name + "\"";
   step.require(p.buffer->strides.empty() || p.buffer->strides.back() == 1, b + " has strides", where);
   const bool whole = is_const(simplify(floor_mod(p.begin, kMaxLanes)), 0) && lanes <= kMostUnrolled;
@@ -101,7 +101,7 @@ void require_vector(const Step& step, const OperandPlace& p, int64_t lanes, cons
                where);
 }
 
-Exprs scalars_of(const Step& step, const Instruction& row, const MatchedNest& found, const Stmt& where) {
+Exprs scalars_of(const StepCheck& step, const Instruction& row, const MatchedNest& found, const Stmt& where) {
   Exprs scalars;
   for (size_t i = 0; i < row.scalars.size(); i++) {
     const int64_t n = found.scalars[i].value_or(0);
@@ -130,7 +130,7 @@ Buffer Schedule::flat_view(const Buffer& b) {
 // is none of the kernel's; a result that is an operand, too; vectors of registers that do not begin on whole ones, or more of
 // them than are unrolled.
 std::optional<Var> Schedule::tensorize(const Var& v, const std::string& name) {
-  Step step(*this, "tensorize", {{v}, {name}});
+  StepCheck step(*this, "tensorize", {{v}, {name}});
   const LoopSite site = step.find(v);
   const Stmt& here = site.stmt;
   const Instruction* row = find_instruction(name);

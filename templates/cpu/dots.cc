@@ -175,10 +175,9 @@ std::optional<Scheduled> schedule_dots(const TemplateArgs& a) {
   const int64_t rows = a.plan.in_range(
       "rows", [&] { return most; }, 1, most);
   const int64_t work = points(d->outer) * points(d->rows) * d->columns() * points(d->pieces) * d->lane.extent.value;
-  const int64_t parallel = a.plan.number(
-      "parallel", [&] { return work >= kParallelThreshold ? 1 : 0; },
-      KnobValues::flag(!d->rows.empty() || !d->outer.empty()));
-  s.body = seq({fill_border(d->c), Builder(*d, rows, parallel != 0).build()});
+  const bool parallel =
+      a.plan.flag("parallel", work >= kParallelThreshold, !d->rows.empty() || !d->outer.empty(), "there is one row");
+  s.body = seq({fill_border(d->c), Builder(*d, rows, parallel).build()});
   bind_operands(s, d->c);
   s.family = "dots";
   s.description = to_text(rows) + " rows by " + to_text(d->columns()) + " columns, a vector of partial sums each";

@@ -8,23 +8,46 @@
 namespace tc {
 namespace {
 
-// The same value where integers have 32 bits; null if it has another form.
+bool reads_one_of(const Expr& e, const VarMap& vars) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    return !(found = found || (v && vars.count(v->var.get()) != 0));
+  });
+  return found;
+}
+
+// A choice among positions, or a truth about them, where positions have 32 bits; null if anything is computed of one, for that may need
+// more of them.
 Expr in_lanes(const Expr& e, const VarMap& to) {
   if (const VarRef* v = as<VarRef>(e)) {
     const auto it = to.find(v->var.get());
     return it != to.end() ? it->second : e->dtype == DType::I64 ? Expr() : e;
   }
-  if (const IntImm* k = as<IntImm>(e); k && e->dtype == DType::I64)
-    return make_int(DType::I32, std::clamp<int64_t>(k->value, INT32_MIN, INT32_MAX));
+  const IntImm* number = as<IntImm>(e);
+  if (number && e->dtype == DType::I64)
+    return number->value == int32_t(number->value) ? make_int(DType::I32, number->value) : Expr();
   const Apply* k = as<Apply>(e);
   const Select* s = as<Select>(e);
-  if (!k && !s) return e->dtype == DType::I64 ? Expr() : e;
+  if (!k && !s) return e->dtype == DType::I64 || reads_one_of(e, to) ? Expr() : e;
+  if (k && e->dtype == DType::I64) return {};
   Exprs args;
   for (const Expr& a : k ? k->args : Exprs{s->condition, s->yes, s->no}) {
     args.push_back(in_lanes(a, to));
     if (!args.back()) return {};
   }
   return k ? apply(k->op, std::move(args)) : select(args[0], args[1], args[2]);
+}
+
+// Where no element was met yet: a number beyond all positions is so in 32 bits, too.
+Expr start_in_lanes(const Expr& e) {
+  const IntImm* k = as<IntImm>(e);
+  return k ? make_int(DType::I32, std::clamp<int64_t>(k->value, INT32_MIN, INT32_MAX)) : Expr();
+}
+
+bool is_position(const Expr& e, const Var& along) {
+  const VarRef* v = as<VarRef>(e);
+  return v && v->var == along;
 }
 
 }  // namespace
@@ -48,8 +71,9 @@ std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along
   VarMap to;
   for (const RowComponent& c : reduce.tuple) {
     const bool is_index = c.name->dtype == DType::I64;
-    t.value.push_back(is_index ? in_lanes(c.value, {{along.get(), cast(DType::I32, Expr(counter))}}) : c.value);
-    t.start.push_back(is_index ? in_lanes(c.init, {}) : c.init);
+    if (is_index && !is_position(c.value, along)) return {};
+    t.value.push_back(is_index ? cast(DType::I32, Expr(counter)) : c.value);
+    t.start.push_back(is_index ? start_in_lanes(c.init) : c.init);
     const Expr &value = t.value.back(), &start = t.start.back();
     if (!value || !start || !has_lanes(value->dtype) || value->dtype != start->dtype) return {};
     t.state.push_back(make_buffer(is_index ? "place" : "best", value->dtype, {Dim(kMaxLanes)}));

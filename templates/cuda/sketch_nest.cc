@@ -120,8 +120,9 @@ class CudaNest : public SketchedNest {
       sums *= size_[v];
       left /= size_[v];
     }
-    if (!shares() && size_[lane_] > 1)
-      vectors_ = number("vectors", red_.empty(), KnobValues::flag(std::has_single_bit(uint64_t(size_[lane_])))) == 1;
+    if (shares() || size_[lane_] == 1) return;
+    const bool possible = std::has_single_bit(uint64_t(size_[lane_]));
+    vectors_ = number("vectors", red_.empty() && possible, KnobValues::flag(possible)) == 1;
   }
 
   void choose_threads() {
