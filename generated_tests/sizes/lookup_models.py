@@ -220,6 +220,7 @@ def padded_by_size(b):
         b.output(b.op("MaxPool", b.op("Sub", x, b.scalar(9)), kernel_shape=[3, 3], strides=[2, 3], auto_pad=pad))
         for included in (0, 1):
             b.output(b.op("AveragePool", b.op("Add", x, b.scalar(3)), kernel_shape=[3, 5], strides=[2, 3], auto_pad=pad, count_include_pad=included))
+        b.output(b.op("AveragePool", x, kernel_shape=[2, 3], strides=[2, 1], auto_pad=pad))
         b.output(b.op("LpPool", x, kernel_shape=[4, 3], strides=[3, 1], auto_pad=pad))
         quantised, _, zero = b.op("DynamicQuantizeLinear", x, outputs=3)
         b.output(b.op("ConvInteger", quantised, b.constant(np.arange(1, 55, dtype=np.uint8).reshape(2, 3, 3, 3)), zero, strides=[2, 2], auto_pad=pad), TensorProto.INT32)

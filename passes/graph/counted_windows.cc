@@ -8,8 +8,9 @@
 //       y = Conv(Pad(x, [t / 2, t - t / 2]), w) <strides = [2]>; of AveragePool divided by the same of ones
 //   y = GlobalAveragePool(x)                          ->   y = ReduceMean(x, [2, 3])
 //
-// Preconditions: channels are not counted, nor is any operand but the first (a DeformConv's offsets and mask have its places); a window fits into the least input. Where auto_pad's
-// padding depends on the size, no place is asked for. ConvTranspose has no output_shape.
+// Preconditions: channels are not counted, nor is any operand but the first (a DeformConv's offsets and mask have its places); a
+// window fits into the least input. Where auto_pad's padding depends on the size, no place is asked for. ConvTranspose has no
+// output_shape.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -250,7 +251,8 @@ Node* BoundedSizes::pad_same(Graph& g, Node* n, SlidingWindow s) {
   if (average) attrs["count_include_pad"] = int64_t(1);
   Value* ones = average ? ones_inside(g, n, Dims(s.kernel.size(), 0)) : nullptr;
   if (average)
-    for (const AxisPads& p : moving) note(ones, {p.axis, find(x, p.axis)->count, dims_of(x)[size_t(p.axis)]});
+    for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
+      if (size.axis >= int(kSpace)) note(ones, size);
   for (const AxisPads& p : moving) {
     x = pad_along(g, n, x, p, "constant", number_in_padding(g, n));
     if (average) ones = pad_along(g, n, ones, p, "constant", nullptr);
