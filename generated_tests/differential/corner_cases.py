@@ -118,6 +118,15 @@ def long_integer_cases():
             for axis in (0, 1):
                 yield Case(f"long_integers_{name}_{op.lower()}_{axis}", f"{chosen}y = {op} <axis = {axis}, keepdims = 0> (w)", used,
                            {"o": F32(0), "a": np.array(a), "b": np.array(b)})
+    # Products of what was cast from 32 or 8 bits leave 64: they have signs, remainders below 0 and positions from the end.
+    r = np.random.default_rng(9)
+    for name, x, product in (("words", r.integers(2**31, 2**32, (4, 16), dtype=np.uint32), "w = Mul (v, v)\n z = Mul (w, v)"),
+                             ("bytes", r.integers(128, 256, (4, 16), dtype=np.uint8), "a = Mul (v, v)\n b = Mul (a, a)\n c = Mul (b, b)\n z = Mul (c, v)")):
+        wide = f"v = Cast <to = 7> (x)\n {product}\n "
+        zero = {"o": np.array(0), "m": np.array(1000), "n": np.array(-1)}
+        yield Case(f"long_integers_{name}_sign", f"{wide}d = Less (z, o)\n y = Where (d, n, z)", {"x": x}, {k: zero[k] for k in "on"})
+        yield Case(f"long_integers_{name}_remainder", f"{wide}e = Div (z, m)\n f = Mul (e, m)\n q = Sub (z, f)\n s = Add (q, z)\n d = Less (q, o)\n y = Where (d, n, s)", {"x": x}, zero)
+        yield Case(f"long_integers_{name}_positions", f"{wide}e = Div (z, m)\n f = Mul (e, m)\n q = Sub (z, f)\n g = Gather (t, q)\n h = Gather (u, q)\n y = Add (g, h)", {"x": x, "t": (1000,), "u": (1000,)}, {"m": zero["m"]})
     for name, rows, depth, columns in (("few_columns", 1, 4096, 12), ("three_columns", 1, 16384, 3), ("two_rows", 2, 8192, 4)):
         w = np.random.default_rng(7).standard_normal((depth, columns)).astype(F32)
         yield Case(f"long_dots_{name}", "y = MatMul (x, w)", {"x": (rows, depth)}, {"w": w})

@@ -96,6 +96,9 @@ bool exact_atom(const Expr& e, const Ranges& ranges) {
   if (bounded(interval(e, ranges))) return true;
   if (auto* v = as<VarRef>(e)) return !ranges.contains(v->var.get()) || ranges.at(v->var.get()).min != INT64_MIN;
   if (auto* a = as<Apply>(e)) {
+    const auto has_bounds = [&](const Expr& x) { return bounded(interval(x, ranges)); };
+    if (!a->args.empty() && std::all_of(a->args.begin(), a->args.end(), has_bounds))
+      return false;  // it may leave 64 bits
     return std::all_of(a->args.begin(), a->args.end(), [&](const Expr& x) { return exact_atom(x, ranges); });
   }
   return false;
@@ -162,6 +165,12 @@ bool is_exact(const Linear& l, const Ranges& ranges) {
     if (most >= kMost) return false;
   }
   return most < kMost;
+}
+
+Range named_range(const Expr& value, const Ranges& ranges) {
+  const Range r = value_interval(value, ranges);
+  if (bounded(r) || value->dtype != DType::I64) return r;
+  return is_exact(linear_form(value), ranges) ? interval(value, ranges) : Range{INT64_MIN, INT64_MAX};
 }
 
 Linear floor_div_linear(const Linear& l, int64_t c, const Ranges& ranges) {

@@ -120,7 +120,7 @@ class StmtSimplifier {
     Expr value = exprs_.expr(k.value);
     if (as_const_number(value) || as<VarRef>(value)) return run(substitute(k.body, {{k.var.get(), value}}));
     bool integer = !is_float(value->dtype) && !value->vector;
-    Stmt body = integer ? inside(k.var, interval(value, ranges_), k.body) : run(k.body);
+    Stmt body = integer ? inside(k.var, named_range(value, ranges_), k.body) : run(k.body);
     if (!body || (!uses_var(body, k.var) && is_pure(value))) return body;
     return value.same_as(k.value) && body.same_as(k.body) ? s : let(k.var, value, body);
   }

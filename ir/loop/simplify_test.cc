@@ -301,6 +301,20 @@ TEST(SimplifyStmt, UsesConditionsAndLets) {
             "    y[46] = 1.0f\n");
 }
 
+// What is computed of a tensor's bytes may leave 64 bits, in one expression and by way of a name; places do not.
+TEST(SimplifyStmt, DataMayWrapByAnyName) {
+  const Buffer x = make_buffer("x", DType::U32, {Dim(64)}), y = make_buffer("y", DType::I64, {Dim(64)});
+  const Var i = make_var("i"), v = make_var("v"), w = make_var("w"), z = make_var("z");
+  const auto asks = [&](const Expr& e) { return store(y, {i}, select(e < Expr(0), Expr(-1), e)); };
+  const Expr data = cast(DType::I64, load(x, {i}));
+  const auto asked = [&](const Stmt& s) { return to_text(simplify(loop(i, 64, s))).find("< 0") != std::string::npos; };
+  EXPECT_FALSE(asked(let(v, data, asks(v))));
+  EXPECT_TRUE(asked(let(v, data, asks(Expr(v) * Expr(v) * Expr(v)))));
+  EXPECT_TRUE(asked(let(v, data, let(w, Expr(v) * Expr(v), let(z, Expr(w) * Expr(v), asks(z))))));
+  EXPECT_TRUE(asked(let(v, data, let(w, Expr(v) * Expr(v), asks(Expr(w) + 1)))));
+  EXPECT_FALSE(asked(let(v, Expr(i) * 7 + 3, let(w, Expr(v) * Expr(v), asks(w)))));
+}
+
 TEST(SimplifyStmt, DropsBuffersThatNobodyUses) {
   Buffer y = make_buffer("y", DType::F32, {Dim(64)}), t = make_buffer("t", DType::F32, {Dim(4)}, Scope::Stack);
   Var i = make_var("i");

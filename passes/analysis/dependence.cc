@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
+#include "ir/loop/simplifier.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/alias_query.h"
 #include "passes/analysis/nest.h"
@@ -46,7 +47,7 @@ class Collector {
           out.bound.push_back(k.var);
           if (!is_float(k.value->dtype) && !k.value->vector) {
             lets_[k.var.get()] = substitute(k.value, lets_);
-            ranges_[k.var.get()] = interval(k.value, before);
+            ranges_[k.var.get()] = named_range(k.value, before);
           }
           stmt(k.body);
           ranges_ = before;
