@@ -51,7 +51,7 @@ TEST(VerifyAccesses, ConditionsOnTheIndexKeepItOut) {
 TEST(VerifyAccesses, LoopsBehindOneAnotherMayShareTheirVariable) {
   const Buffer y = tensor("y", 3), all = tensor("all", 8);
   const Var i = make_var("i"), j = make_var("j");
-  const auto put = [&](const Buffer& to, Expr at) { return store(to, {at}, make_float(DType::F32, 1)); };
+  const auto put = [&](const Buffer& to, const Expr& at) { return store(to, {at}, make_float(DType::F32, 1)); };
   const Stmt first = loop(i, 2, put(y, Expr(i) + 2), ForKind::Serial, -2);
   const Stmt second = loop(i, 3, put(y, Expr(i) - Expr(j) + 4), ForKind::Serial, Expr(j) - 4);
   EXPECT_EQ(message(loop(j, 2, seq({first, second}))), "fine");

@@ -93,7 +93,7 @@ def emit(emitter, config, model, folder):
     name = f"m{model.seed}"
     path = folder / f"{name}.onnx"
     path.write_bytes(model.proto().SerializeToString())
-    words = [str(path), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *room_for_texts(model), *config.emit, *([] if config.cuda else ["--single-file"])]
+    words = [str(path), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *config.emit, *([] if config.cuda else ["--single-file", *room_for_texts(model)])]
     code, said = emitted(config.way, lambda words: emitter(words, folder / f"{name}.log"), words, folder / name, model.seed, emitter.tool)
     if code >= 2000:
         return Outcome("failed", f"emit: {said[:300]}" if code == 2000 else f"emit: exit code {code - 2000} {said[:400]}")
