@@ -53,7 +53,7 @@ ArgReducePlan decide(const ArgReduce& p, const PlanEntry& plan) {
         "parts", [] { return 1; }, KnobValues::only(1, "it is not on threads"));
   else
     d.parts = plan.in_range(
-        "parts", [&] { return outer >= 4 ? 1 : std::min(kMostParts, most); }, outer > 1 ? 1 : 2,
+        "parts", [&] { return outer >= 4 || most < 2 ? 1 : std::min(kMostParts, most); }, outer > 1 ? 1 : 2,
         std::max<int64_t>(1, most));
   return d;
 }
