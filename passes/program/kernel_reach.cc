@@ -7,7 +7,6 @@
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
 #include "ir/loop/max_lanes.h"
-#include "ir/loop/simplifier.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -76,7 +75,7 @@ class Reach {
         },
         [&](const Let& k) {
           expr(k.value);
-          ranges_[k.var.get()] = named_range(k.value, ranges_);
+          ranges_[k.var.get()] = interval(k.value, ranges_);
           lets_[k.var.get()] = without_names(k.value);
           stmt(k.body);
         },
