@@ -173,6 +173,10 @@ Range named_range(const Expr& value, const Ranges& ranges) {
   return is_exact(linear_form(value), ranges) ? interval(value, ranges) : Range{INT64_MIN, INT64_MAX};
 }
 
+void assume_name(Ranges& ranges, const Let& k) {
+  if (!is_float(k.value->dtype) && !k.value->vector) ranges[k.var.get()] = named_range(k.value, ranges);
+}
+
 Linear floor_div_linear(const Linear& l, int64_t c, const Ranges& ranges) {
   if (c == 1) return l;
   auto [quotient, rest] = take_multiples(l, c);

@@ -1,5 +1,5 @@
 // The expression simplifier with its context: the ranges that hold where the expression stands. Used by simplify.cc
-// (statements) and divide.cc; others call simplify(), and named_range() where they meet a Let.
+// (statements) and divide.cc; others call simplify(), and assume_name() where they meet a Let.
 #pragma once
 #include <unordered_map>
 
@@ -20,6 +20,8 @@ bool is_exact(const Linear& l, const Ranges& ranges);
 /// What a Let of `value`, an integer, says of its name. Places are taken not to leave 64 bits; what is computed of tensor data may
 /// wrap, and then is any number.
 Range named_range(const Expr& value, const Ranges& ranges);
+/// Adds that to the ranges around `k`; nothing of a float or a vector.
+void assume_name(Ranges& ranges, const Let& k);
 
 class Simplifier {
  public:

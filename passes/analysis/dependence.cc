@@ -45,10 +45,8 @@ class Collector {
           loads({k.value});
           const Ranges before = ranges_;
           out.bound.push_back(k.var);
-          if (!is_float(k.value->dtype) && !k.value->vector) {
-            lets_[k.var.get()] = substitute(k.value, lets_);
-            ranges_[k.var.get()] = named_range(k.value, before);
-          }
+          if (!is_float(k.value->dtype) && !k.value->vector) lets_[k.var.get()] = substitute(k.value, lets_);
+          assume_name(ranges_, k);
           stmt(k.body);
           ranges_ = before;
         },

@@ -41,7 +41,7 @@ class Finder {
     if (const If* k = as<If>(s)) return under(k->condition, true, k->then) || under(k->condition, false, k->otherwise);
     if (const Let* k = as<Let>(s)) {
       const Ranges before = site_.ranges;
-      if (!is_float(k->value->dtype) && !k->value->vector) site_.ranges[k->var.get()] = named_range(k->value, before);
+      assume_name(site_.ranges, *k);
       if (stmt(k->body)) return true;
       site_.ranges = before;
       return false;

@@ -302,7 +302,7 @@ Stmt tidy(const Stmt& s, const Ranges& ranges) {
   }
   if (const Let* k = as<Let>(s)) {
     Ranges more = ranges;
-    if (!is_float(k->value->dtype) && !k->value->vector) more[k->var.get()] = named_range(k->value, ranges);
+    assume_name(more, *k);
     const Stmt body = tidy(k->body, more);
     return body ? let(k->var, simplify(k->value, ranges), body) : body;
   }

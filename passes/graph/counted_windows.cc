@@ -253,8 +253,9 @@ Node* BoundedSizes::pad_same(Graph& g, Node* n, SlidingWindow s) {
   if (average)
     for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
       if (size.axis >= int(kSpace)) note(ones, size);
+  Value* number = number_in_padding(g, n);
   for (const AxisPads& p : moving) {
-    x = pad_along(g, n, x, p, "constant", number_in_padding(g, n));
+    x = pad_along(g, n, x, p, "constant", number);
     if (average) ones = pad_along(g, n, ones, p, "constant", nullptr);
   }
   if (!average) {

@@ -28,13 +28,10 @@ struct ArgRows {
   const Axis& along() const { return r.columns[0]; }
 };
 
-/// Where one component is the position itself, and no other value counts: a lane's position is made of where its vector was.
-bool has_plain_positions(const ArgRows& p) {
-  return std::all_of(p.reduce.tuple.begin(), p.reduce.tuple.end(), [&](const RowComponent& c) {
-    const VarRef* position = as<VarRef>(c.value);
-    const bool plain = position && position->var == p.along().var;
-    return c.name->dtype == DType::I64 ? plain : !plain && is_float(c.value->dtype);
-  });
+/// Is every component the position itself, which tuple_in_lanes() asks for, or a float?
+bool compares_floats(const RowStep& reduce) {
+  return std::all_of(reduce.tuple.begin(), reduce.tuple.end(),
+                     [](const RowComponent& c) { return c.name->dtype == DType::I64 || is_float(c.value->dtype); });
 }
 
 /// Lanes see elements in another order, which shows where a combiner lets the first of two equal elements win without a look at
@@ -63,7 +60,7 @@ std::optional<ArgRows> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
   if (!r || !is_tuple_reduction(*r) || r->columns[0].extent.value < kShortestRow) return {};
   ArgRows p{*r, r->steps[0], {r->steps.begin() + 1, r->steps.end()}, make_var(r->columns[0].var->name + "_o"), {}};
-  if (!has_plain_positions(p) || !compares_positions(p.reduce)) return {};
+  if (!compares_floats(p.reduce) || !compares_positions(p.reduce)) return {};
   auto lanes = tuple_in_lanes(p.reduce, p.along().var, p.block, p.along().var);
   if (!lanes) return {};
   p.lanes = std::move(*lanes);
