@@ -289,6 +289,23 @@ TEST(CudaContraction, FewRowsOfHalves) {
   EXPECT_NE(weights.find("load8("), std::string::npos) << weights;
 }
 
+// Threads that are stated are what the model's columns go by: 32 have two columns of eight bytes each.
+TEST(CudaContraction, FewRowsByStatedThreads) {
+  CudaModel gpu = *find_arch("sm_80");
+  gpu.multiprocessors = 1;  // for which the widest blocks are best
+  for (const int64_t threads : {32, 64, 512}) {
+    const FunctionPlan plan{"*", "", "", {{"matrix_vector", {{"threads", threads}}}}};
+    Planner stated = Planner::beginning_with(plan);
+    ScheduleOptions options;
+    options.planner = &stated;
+    const TestFunction f = of_halves(product(1, 1, 40, 300, false, true), DType::F64);
+    const std::vector<Constant> in = small_integers_for(f.fn);
+    const Scheduled s = schedule_cuda(f.fn, f.constant, gpu, options);
+    EXPECT_EQ(s.family, "matrix_vector");
+    expect_close(ScheduleMemory(s, f.fn, in).run()[0], evaluate(f.fn, in)[0], 0, s.description + to_text(s.body));
+  }
+}
+
 TEST(CudaContraction, Bytes) {
   const DType i8 = DType::I8, u8 = DType::U8;
   const TestFunction conv = padded_convolution({.h = 6, .w = 7, .c = 16, .oc = 24, .pad = 1, .residual = true});

@@ -22,28 +22,31 @@ constexpr int64_t kMostColumns = 512;
 // Columns of a thread, its threads, and columns of a block: narrow enough to give every multiprocessor a block; parts enough
 // to leave each a few iterations.
 struct Widths {
-  int64_t vector, threads = kThreads, block = 0;
+  int64_t vector, threads = 0, block = 0;
 };
-Widths model_widths(const CudaContraction& m, const CudaModel& gpu) {
-  Widths w{16 / info(m.q.type).bytes};
-  while (w.threads * m.rows() * w.vector > kMostSums) w.threads /= 2;
-  for (w.block = 128; w.block > 2 * w.vector; w.block /= 2)
-    if (ceil_div(m.columns(), w.block) * m.batches() >= gpu.multiprocessors ||
-        w.threads / (w.block / w.vector) * kUnroll > m.depth())
+int64_t model_threads(const CudaContraction& m, int64_t vector) {
+  int64_t threads = kThreads;
+  while (threads * m.rows() * vector > kMostSums) threads /= 2;
+  return threads;
+}
+int64_t model_columns(const CudaContraction& m, const CudaModel& gpu, int64_t vector, int64_t threads) {
+  int64_t columns = std::min<int64_t>(128, threads * vector);
+  for (; columns > 2 * vector; columns /= 2)
+    if (ceil_div(m.columns(), columns) * m.batches() >= gpu.multiprocessors ||
+        threads / (columns / vector) * kUnroll > m.depth())
       break;
-  return w;
+  return columns;
 }
 
 Widths decide_widths(const CudaContraction& m, const CudaModel& gpu, const PlanEntry& plan) {
-  const Widths own = model_widths(m, gpu);
-  Widths w{own.vector};
+  Widths w{16 / info(m.q.type).bytes};
   int64_t most = kMaxBlockThreads;
   while (most * m.rows() * w.vector > kMostSums) most /= 2;
   w.threads = plan.number(
-      "threads", [&] { return own.threads; },
+      "threads", [&] { return model_threads(m, w.vector); },
       KnobValues::powers_of_two(kWarp, most, to_text(kMostSums) + " sums fit the memory of a block"));
   w.block = plan.number(
-      "columns", [&] { return own.block; },
+      "columns", [&] { return model_columns(m, gpu, w.vector, w.threads); },
       KnobValues::powers_of_two(2 * w.vector, std::min(kMostColumns, w.threads * w.vector),
                                 "a thread has " + to_text(w.vector)));
   return w;
