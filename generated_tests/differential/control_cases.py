@@ -153,6 +153,23 @@ def loop_cases():
         y, ys = Loop (m, go, x) <body = t (int64 i, bool c, float[4] s) => (bool on, float[4] n, float[4] o) {
           n = Add(s, x)  sum = ReduceSum <keepdims = 0> (n)  on = Less(sum, limit)  o = Neg(s) }>""",
                {"x": np.float32([0.5, 1, 0.25, 2]), "m": np.int64(100), "go": np.bool_(True)}, {"limit": np.float32(12)}, outputs=("y", "ys"))
+    # As often as one of the two says, which no declaration does: until the sum is large enough, at most 100 times.
+    for name, limit, go in (("soon", 3, True), ("late", 1e4, True), ("never_begins", 9, False)):
+        yield Case(f"loop_counts_{name}", """
+        y, ys, at, all = Loop (m, go, x) <body = t (int64 i, bool c, float[4] s) => (bool on, float[4] n, float[4] o, int64 j, float[2,3] r) {
+          n = Add(s, x)  sum = ReduceSum <keepdims = 0> (n)  on = Less(sum, limit)  o = Neg(s)  j = Mod(i, five)  f = Cast <to = 1> (i)  r = Sub(w, f) }>
+        total = ReduceSum <keepdims = 0> (ys, first)\n p = Softmax <axis = 0> (ys)\n rows = Gather (table, at)\n k = Shape (ys)
+        flat = Reshape (all, open)\n twice = Concat <axis = 0> (ys, ys)""",
+                   {"x": np.float32([0.5, 1, 0.25, 2]), "go": np.bool_(go), "w": (2, 3)},
+                   {"limit": np.float32(limit), "m": np.int64(100), "five": np.int64(5), "first": ints(0), "table": (5, 3), "open": ints(-1, 3)},
+                   outputs=("y", "ys", "total", "p", "rows", "k", "flat", "twice"), counted=True, nothing=not go)
+    yield Case("loop_counts_in_loop", """
+        a, all = Loop (m, , x) <body = outer (int64 i, bool c, float[3] s) => (bool on, float[3] t, float[3] sum) {
+          f = Cast <to = 1> (i)  bar = Add(f, four)
+          u, rows = Loop (eight, , s) <body = inner (int64 j, bool e, float[3] p) => (bool g, float[3] q, float[3] r) {
+            q = Add(p, one)  h = ReduceMax <keepdims = 0> (q)  g = Less(h, bar)  r = Sub(p, s) }>
+          sum = ReduceSum <keepdims = 0> (rows, first)  t = Sub(u, half)  on = Identity(c) }>""", {"x": np.float32([0.5, -1, 2])},
+               {"m": np.int64(3), "eight": np.int64(8), "four": np.float32(4), "one": np.float32(1), "half": np.float32(0.5), "first": ints(0)}, outputs=("a", "all"))
     yield Case("loop_greedy_decoding", """
         last, state, tokens = Loop (steps, , start, h0) <body = t (int64 i, bool c, int64 token, float[1,24] h) => (bool on, int64 next, float[1,24] h2, int64 said) {
           row = Gather(embedding, token)  x = Unsqueeze(row, axis)  a = MatMul(x, wx)  b = MatMul(h, wh)  s = Add(a, b)  h2 = Tanh(s)

@@ -86,11 +86,12 @@ class Loops:
             number, going, go_on, float_number, row = (self.name(letter) for letter in "ignfr")
             body.append(f"{float_number} = Cast <to = 1> ({number})  {row} = Add({float_number}, zeros)")
             following, stacked = self.work(body, states, visible + [row], depth)
-            if kind != "known":
-                stacked = []  # their number would have to be declared
+            trips = rng.choice(TRIPS[kind])
+            if kind != "known" and trips != "four":
+                stacked = []  # there is no bound of their number, which would have to be declared
             body.append(f"{go_on} = Less({number}, {rng.choice(['twice', 'four'])})" if kind in ("ended", "both") else f"{go_on} = Identity({going})")
             start = rng.choice(["", "yes"] if kind == "known" else ["", "yes", "maybe"])
-            head = f"Loop ({rng.choice(TRIPS[kind])}, {start}, {', '.join(first)}) <body = {self.name('body')} "
+            head = f"Loop ({trips}, {start}, {', '.join(first)}) <body = {self.name('body')} "
             head += f"(int64 {number}, bool {going}, {tensors(states)}) => (bool {go_on}, "
         results, wholes = [self.name("r") for _ in states], [self.name("q") for _ in stacked]
         return f"{', '.join(results + wholes)} = {head}{tensors(following + stacked)}) {{\n" + "\n".join(body) + "\n}>", results, wholes
@@ -104,4 +105,5 @@ def random_case(seed):
         lines.append(line)
         outputs += results + wholes
         visible = (visible + results)[-6:]
-    return Case(f"random_loops_{seed}", "\n".join(lines), {**INPUTS, "maybe": np.bool_(seed % 3 != 0)}, CONSTANTS, outputs=tuple(outputs))
+    inputs = {**INPUTS, "maybe": np.bool_(seed % 3 != 0)}
+    return Case(f"random_loops_{seed}", "\n".join(lines), inputs, CONSTANTS, outputs=tuple(outputs), counted=seed % 2 == 1)

@@ -4,6 +4,7 @@ import beside_models
 import cached_models
 import inner_models
 import lookup_models
+import loop_models
 import open_models
 from endless_models import every_second, last_input, last_rows, masked, newer_trees, overhang, pointwise, rows, summed, thirds, trees
 from onnx import TensorProto, helper, numpy_helper
@@ -446,7 +447,7 @@ def name_of(build, ranges):
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + cached_models.ALL + beside_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges

@@ -39,16 +39,16 @@ Constant slice(const TensorData& t, size_t axis, int64_t at) {
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
-/// Joins equal tensors of `element` type along a new axis.
-Constant stack(const Values& parts, const ValueType& element, size_t axis) {
+/// Joins equal tensors of `element` type along a new axis, which has room for `capacity` of them at least.
+Constant stack(const Values& parts, const ValueType& element, size_t axis, int64_t capacity = 0) {
   Dims one = static_dims(element.shape), dims = one;
-  dims.insert(dims.begin() + int64_t(axis), int64_t(parts.size()));
+  const auto count = int64_t(parts.size()), room = std::max(count, capacity);
+  dims.insert(dims.begin() + int64_t(axis), room);
   const int64_t inner = num_elements(Dims(one.begin() + int64_t(axis), one.end()));
   const int64_t outer = num_elements(Dims(one.begin(), one.begin() + int64_t(axis)));
-  const auto count = int64_t(parts.size());
   MutableTensor m = new_tensor(element.dtype, dims);
   for (int64_t o = 0; o < outer; ++o)
-    for (int64_t k = 0; k < count; ++k) copy_elements(*parts[size_t(k)], o * inner, m, (o * count + k) * inner, inner);
+    for (int64_t k = 0; k < count; ++k) copy_elements(*parts[size_t(k)], o * inner, m, (o * room + k) * inner, inner);
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
@@ -126,7 +126,7 @@ class GraphRun {
     }
     Values results(args.begin(), args.begin() + int64_t(states));
     for (size_t k = 0; k < scanned.size(); ++k)
-      results.push_back(stack(scanned[k], body.outputs()[1 + states + k]->type, 0));
+      results.push_back(stack(scanned[k], body.outputs()[1 + states + k]->type, 0, n.attr_int("capacity", 0)));
     finish(n, results);
   }
 

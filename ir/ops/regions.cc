@@ -78,7 +78,8 @@ ValueType stacked(const Node& n, const Value& out, const ValueType& part) {
     raise(n, "TC0301", ExitCode::Unsupported,
           "the number of iterations, which is the size of \"" + printable(out.name.raw()) +
               "\", is known only when the model runs",
-          {"declare the shape of this output in the model; a run with another number of iterations then fails"});
+          {"give the loop a constant trip count, or one that is computed from sizes: then there is room for as many",
+           "declare the shape of this output in the model; a run with another number of iterations then fails"});
   ValueType t = part;
   if (t.has_rank) t.shape.insert(t.shape.begin(), Dim::symbolic("trips_" + to_text(int64_t(n.id))));
   return t;
@@ -87,7 +88,7 @@ ValueType stacked(const Node& n, const Value& out, const ValueType& part) {
 /// Declared lengths of what one loop stacks are the same.
 void require_one_length(const Node& n, size_t states, const LoopFacts& facts) {
   Dim length;
-  for (size_t k = states; k < n.outputs.size() && !facts.exact(); k++) {
+  for (size_t k = states; k < n.outputs.size() && !facts.exact() && n.attrs.count("capacity") == 0; k++) {
     if (!n.outputs[k] || !n.outputs[k]->type.is_static_tensor()) continue;
     const Dim d = n.outputs[k]->type.shape.at(0);
     require(n, !length.is_const() || d == length, "the declared lengths of its results differ");
@@ -125,8 +126,10 @@ void infer_loop(Graph& g, Node& n) {
     if (!n.outputs[k]) continue;
     require_sizes(n, *body.outputs()[1 + k]);
     ValueType t = body.outputs()[1 + k]->type;
-    if (facts.exact() && t.has_rank)
-      t.shape.insert(t.shape.begin(), Dim(facts.limit));
+    const int64_t capacity = n.attr_int("capacity", facts.exact() ? facts.limit : -1);
+    require(n, capacity < 0 || capacity >= facts.limit, "it has room for fewer iterations than there are");
+    if (capacity >= 0 && t.has_rank)
+      t.shape.insert(t.shape.begin(), Dim(capacity));
     else
       t = stacked(n, *n.outputs[k], t);
     g.set_type(n.outputs[k], t);
@@ -134,18 +137,11 @@ void infer_loop(Graph& g, Node& n) {
   require_one_length(n, size_t(states), facts);
 }
 
-void require_directions(const Node& n, const std::string& attr, size_t count) {
-  const std::vector<int64_t> list = n.attr_ints(attr, std::vector<int64_t>(count, 0));
-  require(n, list.size() == count && std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 0 || d == 1; }),
-          attr + " does not say 0 or 1 for each of " + to_text(int64_t(count)));
-}
-
 void infer_scan(Graph& g, Node& n) {
   const int64_t scanned = n.attr_int("num_scan_inputs", 0), states = int64_t(own_inputs(n)) - scanned;
   Graph& body = *n.regions[0];
   const auto& in = body.inputs();
-  require_directions(n, "scan_input_directions", size_t(scanned));
-  require_directions(n, "scan_output_directions", n.outputs.size() - size_t(states));
+  require_directions(n);
   Dim length;
   for (size_t i = 0; i < in.size(); i++) {
     ValueType t = n.inputs[i]->type;
@@ -186,6 +182,19 @@ int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank)
   int64_t a = k < axes.size() ? axes[k] : 0;
   require(n, a >= -int64_t(rank) && a < int64_t(rank), attr + " is out of range");
   return a < 0 ? a + int64_t(rank) : a;
+}
+
+void require_directions(const Node& n) {
+  const auto scanned = size_t(n.attr_int("num_scan_inputs", 0));
+  const size_t states = own_inputs(n) - scanned;
+  auto check = [&](const std::string& attr, size_t count) {
+    const std::vector<int64_t> list = n.attr_ints(attr, std::vector<int64_t>(count, 0));
+    require(n,
+            list.size() == count && std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 0 || d == 1; }),
+            attr + " does not say 0 or 1 for each of " + to_text(int64_t(count)));
+  };
+  check("scan_input_directions", scanned);
+  check("scan_output_directions", n.outputs.size() - states);
 }
 
 LoopFacts loop_facts(const Node& n) {

@@ -6,7 +6,8 @@ namespace tc {
 
 /// Sets the types of the bodies' inputs from the node's operands, infers the bodies, and sets the node's output types
 /// from theirs. Sizes that are known only when the model runs are symbolic or unknown. Throws Error naming the node.
-/// What a Loop stacks takes the size that the model declares where the number of iterations depends on data.
+/// What a Loop stacks takes the size that the model declares where the number of iterations depends on data, or has room for as
+/// many as its attribute `capacity` says, which counted_loops.cc adds (no model has it).
 void infer_region_types(Graph& g, Node& n);
 
 /// The node, its operands and its bodies fit each other in number, and no operand is missing that a body reads. What
@@ -30,6 +31,9 @@ inline size_t own_inputs(const Node& n) { return n.inputs.size() - size_t(n.capt
 /// The axis of scanned input k (scan_input_axes) or stacked output k (scan_output_axes) of a Scan, counted from the
 /// front of `rank` axes. Throws Error naming the node where there is no such axis.
 int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank);
+
+/// Throws Error naming the node unless the directions of a Scan are one for each tensor, 0 or 1.
+void require_directions(const Node& n);
 
 /// The value at the start of a chain of Identity nodes.
 const Value* behind_identities(const Value* v);

@@ -60,14 +60,23 @@ class BoundedSizes {
   /// Part of a list of sizes that is known although the list is not becomes a constant. True if it was one; `n` is gone
   /// then.
   bool fold_sizes(Graph& g, Node* n);
-  /// What the bodies of `n` know: captures that are counted here are counted there, by a count that is captured too. The
-  /// operator's own inputs, the first `own`, must not be counted (Error TC0303).
+  // counted_loops.cc
+  /// A Scan along a counted axis becomes a Loop of as many iterations, which keeps what the Scan says of its outputs for
+  /// finish_stacked(). Returns the node to go on with.
+  Node* loop_of_scan(Graph& g, Node* n);
+  /// What the bodies of `n` know: what is counted here is counted there, by a count that is captured. Of the operator's own inputs,
+  /// the first `own`, states and the parts of what is scanned may be counted (Error TC0303 for others).
   std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
   /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
   void keep_declared(Graph& body, const std::vector<ValueType>& declared);
   /// Results of the bodies of `n` that are counted. Those of an If that both branches count by the same count of outside are counted by
-  /// it; others throw Error TC0303. `inside`: what the bodies know.
+  /// it, and so are those of a loop; others throw Error TC0303. `inside`: what the bodies know.
   void take_results(const Node& n, const std::vector<BoundedSizes>& inside);
+  /// A Loop whose body has types, and whose number of iterations is known only at run time: has room for the largest number, where that
+  /// is known; what it stacks is counted. Returns the node to go on with.
+  Node* count_iterations(Graph& g, Node* n);
+  /// What such a Loop has stacked, as it is read. Returns the nodes behind the loop whose types are to be inferred, in order.
+  std::vector<Node*> finish_stacked(Graph& g, Node* n);
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
   void forbid(const Node& n) const;
   /// After the types of `n` are inferred: its results follow its operands. Throws Error TC0303 where they cannot.
@@ -271,6 +280,9 @@ class BoundedSizes {
   void follow_attention(Node* n);
   Value* appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result);
   Node* attend(Graph& g, Node* n);
+  void take_iterations(const Node& n, const BoundedSizes& inside);
+  /// The Loop with one more state behind the first `states`, the number of its iterations.
+  Node* with_counter(Graph& g, Node* n, size_t states);
   // counted_states.cc
   const StatePair* state_of(const Graph& g, const Value* result) const;
   /// The result of a state has no more elements along `axis` than the state has room for.
@@ -302,6 +314,7 @@ class BoundedSizes {
   Counts counts_;
   std::vector<SizeForm> broken_;  // 0 in runs that go well, else 1
   bool in_body_ = false;
+  const Value* iteration_ = nullptr;  // the number that a Loop gives to its body
   Node* holder_ = nullptr;
   std::map<std::string, size_t> symbols_;  // which input each is
   RunTimeSizes chosen_;

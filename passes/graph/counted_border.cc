@@ -100,6 +100,7 @@ void BoundedSizes::finish(Graph& g) {
     const std::vector<BoundedSize> list = sizes(outputs[k]);
     const auto is_kept = [&](const StatePair& s) { return s.output == k; };
     if (list.empty() || std::any_of(all.states.begin(), all.states.end(), is_kept)) continue;
+    if (!outputs[k]->type.is_static_tensor()) continue;  // of a node with a problem, which has been told
     std::vector<int64_t> axes;
     std::vector<Value*> operands = {outputs[k]};
     for (const BoundedSize& size : list) {

@@ -12,9 +12,10 @@
 namespace tc {
 namespace {
 
-/// Are these positions from the front, whatever the data?
-bool from_front(const Value* v, int& budget) {
+/// Are these positions from the front, whatever the data? `iteration`: what is never negative, too.
+bool from_front(const Value* v, const Value* iteration, int& budget) {
   if (!v || --budget < 0) return false;
+  if (v == iteration) return true;
   if (v->constant) {
     for (int64_t k = 0; k < v->constant->size(); k++)
       if (v->constant->as_int(k) < 0) return false;
@@ -27,11 +28,12 @@ bool from_front(const Value* v, int& budget) {
   if ((n->is("TopK") && v->index == 1) || (n->is("Unique") && v->index > 0)) return true;
   for (const char* op : {"Gather", "GatherND", "Slice", "Squeeze", "Unsqueeze", "Reshape", "Transpose", "Identity",
                          "Cast", "Split", "Expand"})
-    if (n->is(op)) return from_front(n->inputs[0], budget);
+    if (n->is(op)) return from_front(n->inputs[0], iteration, budget);
   if (n->is("Range")) return is_scalar(n->inputs[0], 0) && n->inputs.size() > 2 && is_scalar(n->inputs[2], 1);
-  if (n->domain == "tc" && n->op == "regroup") return from_front(n->inputs[0], budget);
+  if (n->domain == "tc" && n->op == "regroup") return from_front(n->inputs[0], iteration, budget);
   if (!n->is("Concat")) return false;
-  return std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Value* part) { return from_front(part, budget); });
+  return std::all_of(n->inputs.begin(), n->inputs.end(),
+                     [&](const Value* part) { return from_front(part, iteration, budget); });
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   for (int d = 0; d < numbers; d++) counted = counted || find(x, tuples ? d : int(axis));
   int budget = 200;
   const ModelText& name = n->outputs.at(0)->name;
-  if (counted && !from_front(at, budget)) {
+  if (counted && !from_front(at, iteration_, budget)) {
     std::vector<SizeForm> list = forms(x);
     list.resize(size_t(numbers));
     Value* lengths = tuples ? list_of(g, n, list, derived(name, "_lengths")) : find(x, int(axis))->count;

@@ -172,10 +172,7 @@ class Sweep {
     if (outermost) n = lists_.resolve(g, n);
     if (!n) return;
     if (!n->regions.empty()) {
-      const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
-      regions(g, n, sizes);
-      if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
-      return infer_types(g, *n);
+      return loop(g, sizes.loop_of_scan(g, n), sizes, outermost);
     }
     if (expand(g, n, sizes)) return;
     if (sizes.replace_shape(g, n)) return;
@@ -194,6 +191,16 @@ class Sweep {
     // realize_quantization wants weights as they are.
     const bool quantised = n->is("DequantizeLinear");
     if (!counted && !quantised) fold_node(g, n, kSmallBytes);
+  }
+
+  /// An If, a Loop or a Scan.
+  void loop(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
+    const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
+    regions(g, n, sizes);
+    if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
+    n = sizes.count_iterations(g, n);
+    infer_types(g, *n);
+    for (Node* m : sizes.finish_stacked(g, n)) node(g, m, sizes, outermost);
   }
 
   /// Rewrites a node whose operator's row says how; the nodes that it becomes have types, and counts follow.

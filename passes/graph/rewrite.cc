@@ -65,6 +65,14 @@ void read_stored_as(TensorFn& fn, size_t input, DType t) {
 int rank_of(const Value* v) { return int(v->type.shape.size()); }
 Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
 
+std::vector<int64_t> moved_axis(int64_t rank, int64_t from, int64_t to) {
+  std::vector<int64_t> perm;
+  for (int64_t d = 0; d < rank; d++)
+    if (d != from) perm.push_back(d);
+  perm.insert(perm.begin() + to, from);
+  return perm;
+}
+
 ModelText derived(const ModelText& base, std::string_view suffix) {
   return ModelText(base.raw() + std::string(suffix));
 }

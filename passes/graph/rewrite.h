@@ -27,6 +27,8 @@ Buffer stored_as(DType t, const Buffer& b);
 void read_stored_as(TensorFn& fn, size_t input, DType t);
 int rank_of(const Value* v);
 Dims dims_of(const Value* v);
+/// The perm of a Transpose that moves one axis, as numpy.moveaxis.
+std::vector<int64_t> moved_axis(int64_t rank, int64_t from, int64_t to);
 
 /// "conv1_out" + "_bias": the name of a value that a pass adds beside one of the model's.
 ModelText derived(const ModelText& base, std::string_view suffix);

@@ -14,24 +14,13 @@ namespace tc {
 
 namespace {
 
-/// The order of axes that brings `axis` to the front, or from there back.
-std::vector<int64_t> order(int64_t rank, int64_t axis, bool to_front) {
-  std::vector<int64_t> perm;
-  for (int64_t d = 0; d < rank; ++d)
-    if (to_front)
-      perm.push_back(d == 0 ? axis : d <= axis ? d - 1 : d);
-    else
-      perm.push_back(d == axis ? 0 : d < axis ? d + 1 : d);
-  return perm;
-}
-
 void scan_inputs(Graph& g, Node* n, size_t first, size_t count) {
   for (size_t k = 0; k < count; ++k) {
     Value* x = n->inputs[first + k];
     const int64_t rank = rank_of(x), axis = scan_axis(*n, "scan_input_axes", k, size_t(rank));
     if (axis == 0) continue;
     const ModelText name = derived(x->name, "_scan" + to_text(axis));
-    g.set_input(n, first + k, add_op(g, n, "Transpose", {x}, name, {{"perm", order(rank, axis, true)}}));
+    g.set_input(n, first + k, add_op(g, n, "Transpose", {x}, name, {{"perm", moved_axis(rank, axis, 0)}}));
   }
   n->attrs.erase("scan_input_axes");
 }
@@ -50,7 +39,7 @@ void scan_outputs(Graph& g, Node* n, size_t first) {
     g.set_type(y, ValueType::tensor(y->type.dtype, shape));
     const ModelText name = y->name;
     y->name = derived(name, "_scan" + to_text(axis));
-    Node* t = insert_for(g, *n, next, "Transpose", {y}, {name}, {{"perm", order(rank, axis, false)}});
+    Node* t = insert_for(g, *n, next, "Transpose", {y}, {name}, {{"perm", moved_axis(rank, 0, axis)}});
     infer_types(g, *t);
     Value* moved = t->outputs[0];
     g.replace_uses(y, moved);

@@ -106,7 +106,24 @@ class Splitter {
     return seq(std::move(out));
   }
 
+  // The host takes the views of scratch memory: a function gets them as parameters, as what lies outside of it.
   Stmt launch(const Stmt& s) {
+    std::vector<Alias> views;
+    Stmt code = launch_of(without_views(s, views));
+    for (size_t i = views.size(); i-- > 0;) code = alias(views[i].view, views[i].base, views[i].offset, code);
+    return code;
+  }
+
+  static Stmt without_views(const Stmt& s, std::vector<Alias>& views) {
+    return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
+      const Alias* k = as<Alias>(x);
+      if (!k || !as_const_int(k->offset)) return {};
+      views.push_back(*k);
+      return without_views(k->body, views);
+    });
+  }
+
+  Stmt launch_of(const Stmt& s) {
     Launch l{"kernel" + (device.empty() ? std::string() : to_text(int64_t(device.size() + 1))),
              {1, 1, 1},
              {1, 1, 1},

@@ -293,8 +293,9 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   if (facts.asks_start) alive.push_back(*(s.start = operand_of(n.inputs[1])));
   s.may_end = facts.asks_end;
   const std::vector<Operand> results = stacked_results(n, count, alive);
-  for (size_t k = count; k < n.outputs.size(); k++)
-    if (n.outputs[k] && !facts.exact()) s.declared = static_dims(n.outputs[k]->type.shape)[0];
+  const bool has_room = facts.exact() || n.attrs.count("capacity") > 0;
+  for (size_t k = count; k < n.outputs.size() && !has_room; k++)
+    if (n.outputs[k]) s.declared = static_dims(n.outputs[k]->type.shape)[0];
   const Value* number = body.inputs()[0];
   const Operand at = number->is_used() ? new_slot(number->name, "", DType::I64, {}) : kNone;
   if (at.index >= 0) alive.push_back(operands_[number] = at);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -284,7 +285,32 @@ bool keeps_accesses(const std::string& step) {
 
 }  // namespace
 
+namespace {
+
+// A loop whose iterations are threads that would share memory which each thread has for itself: registers or the stack around it.
+struct SharedMemory {
+  const Alloc* memory = nullptr;
+  const For* threads = nullptr;
+};
+SharedMemory wrongly_shared(const Stmt& body) {
+  SharedMemory found;
+  walk(body, [&](const Stmt& s) {
+    const Alloc* a = as<Alloc>(s);
+    if (!a || found.memory || (a->buffer->scope != Scope::Register && a->buffer->scope != Scope::Stack))
+      return !found.memory;
+    for (const For* f : loops_in(a->body))
+      if ((f->kind == ForKind::Parallel || is_gpu(f->kind)) && uses_buffer(f->body, a->buffer)) found = {a, f};
+    return !found.memory;
+  });
+  return found;
+}
+
+}  // namespace
+
 void StepCheck::done(Stmt body, std::vector<StepOperand> results) {
+  if (const SharedMemory wrong = wrongly_shared(body); wrong.memory)
+    refuse("\"" + wrong.memory->buffer->name + "\" would be " + scope_name(wrong.memory->buffer->scope) +
+           " memory outside of \"" + wrong.threads->var->name + "\", whose iterations are threads");
   std::vector<Buffer> visible;
   while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
   s_.body_ = std::move(body);
