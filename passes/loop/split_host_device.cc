@@ -110,16 +110,17 @@ class Splitter {
   Stmt launch(const Stmt& s) {
     std::vector<Alias> views;
     Stmt code = launch_of(without_views(s, views));
-    for (size_t i = views.size(); i-- > 0;) code = alias(views[i].view, views[i].base, views[i].offset, code);
+    for (const Alias& k : views) code = alias(k.view, k.base, k.offset, code);
     return code;
   }
 
+  // Inner ones come first.
   static Stmt without_views(const Stmt& s, std::vector<Alias>& views) {
     return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
       const Alias* k = as<Alias>(x);
       if (!k || !as_const_int(k->offset)) return {};
       views.push_back(*k);
-      return without_views(k->body, views);
+      return k->body;
     });
   }
 

@@ -42,6 +42,25 @@ TEST(SplitHostDevice, EveryNestIsALaunch) {
   EXPECT_EQ(as_const_int(first->block[1]), 1);
 }
 
+// A function has no scratch memory but by the views that it gets.
+TEST(SplitHostDevice, ViewsInsideOfOneThreadAreTheHosts) {
+  const Split k;
+  const Buffer u = make_buffer("u", DType::F32, {64});
+  const Stmt inner = alias(u, k.scratch, 256, store(u, {k.i}, load(k.x, {k.i})));
+  const Stmt s =
+      loop(k.i, 64, alias(k.t, k.scratch, 0, seq({inner, store(k.t, {k.i}, load(k.x, {0}))})), ForKind::Serial);
+  const SplitFunction r = split_host_device(s, {k.x, k.y});
+  ASSERT_EQ(r.device.size(), 1u);
+  EXPECT_EQ(r.device[0].params, (std::vector<Buffer>{k.x, u, k.t}));
+  const Alias* a = as<Alias>(r.host);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->view, k.t);
+  const Alias* b = as<Alias>(a->body);
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->view, u);
+  EXPECT_TRUE(as<Launch>(b->body));
+}
+
 TEST(SplitHostDevice, ASingleBlockHoldsItsSharedMemory) {
   const Split k;
   const Buffer tile = make_buffer("tile", DType::F32, {32}, Scope::Shared);

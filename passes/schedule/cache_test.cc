@@ -44,6 +44,24 @@ TEST(ScheduleCache, ReadRefusesWhatTheLoopWrites) {
   EXPECT_NE(refusal([&] { s.cache_read(a, i, Scope::Shared); }).find("every thread"), 0u);
 }
 
+// Whatever comes first: registers and the stack are of one thread.
+TEST(ScheduleCache, MemoryOfAThreadIsNotSharedByThreads) {
+  const TensorFn fn = twice(4, 8);
+  for (const Scope scope : {Scope::Register, Scope::Stack}) {
+    Schedule inside(fn), outside(fn);
+    const std::vector<Var> in = inside.loops(), out = outside.loops();
+    inside.parallel(in[1]);
+    const std::string why =
+        "_tile\" would be " + scope_name(scope) + " memory outside of \"i1\", whose iterations are threads";
+    EXPECT_NE(refusal([&] { inside.cache_read(fn.inputs[0], in[0], scope); }).find("\"x" + why), std::string::npos);
+    EXPECT_NE(refusal([&] { inside.cache_write(fn.outputs[0], in[0], scope); }).find("\"add" + why), std::string::npos);
+    inside.cache_read(fn.inputs[0], in[0], Scope::Workspace);
+    expect_same(fn, inside.body());
+    outside.cache_read(fn.inputs[0], out[0], scope);
+    EXPECT_NE(refusal([&] { outside.parallel(out[1]); }).find("\"x_tile\" outside is"), std::string::npos);
+  }
+}
+
 TEST(ScheduleCache, WriteCopiesOut) {
   const TensorFn fn = twice(2, 10);
   Schedule s(fn);
