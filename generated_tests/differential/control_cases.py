@@ -163,6 +163,26 @@ def loop_cases():
                    {"x": np.float32([0.5, 1, 0.25, 2]), "go": np.bool_(go), "w": (2, 3)},
                    {"limit": np.float32(limit), "m": np.int64(100), "five": np.int64(5), "first": ints(0), "table": (5, 3), "open": ints(-1, 3)},
                    outputs=("y", "ys", "total", "p", "rows", "k", "flat", "twice"), counted=True, nothing=not go)
+    # States that grow, more often than a loop is unrolled, or until data says that it is enough.
+    yield Case("loop_grows_a_text", """
+        tokens = Loop (most, go, start) <body = step (int64 i, bool c, int64[1,t] s) => (bool more, int64[1,t2] s2) {
+          tail = Gather <axis = 1> (s, last)  sum = ReduceSum <keepdims = 1> (s, axis)  square = Mul(tail, tail)  b = Add(square, sum)  d = Add(b, one)
+          next = Mod(d, forty)  s2 = Concat <axis = 1> (s, next)  e = Equal(next, end)  f = Not(e)  more = Squeeze(f) }>
+        n = Shape (tokens)\n rows = Gather (table, tokens)\n total = ReduceSum <keepdims = 0> (rows, axis)""", {"start": ints(3, 5).reshape(1, 2), "go": np.bool_(True), "table": (40, 3)},
+               {"most": np.int64(300), "last": ints(-1), "axis": ints(1), "one": np.int64(1), "forty": np.int64(40), "end": np.int64(7)},
+               outputs=("tokens", "n", "rows", "total"), counted=True)
+    for name, most, go in (("often", 290, True), ("never", 290, False), ("no_trips", 0, True)):
+        yield Case(f"loop_grows_at_both_ends_{name}", """
+        y, z = Loop (most, go, x, x) <body = step (int64 i, bool c, float[t,3] s, float[u,3] w) => (bool more, float[t2,3] s2, float[u2,3] w2) {
+          f = Cast <to = 1> (i)  n = Add(x, f)  s2 = Concat <axis = 0> (n, s)  v = Neg(n)  w2 = Concat <axis = 0> (w, v, x)  more = Less(f, bar) }>
+        t = Transpose (y)""", {"x": (2, 3), "go": np.bool_(go)}, {"most": np.int64(most), "bar": np.float32(40)}, outputs=("y", "z", "t"), counted=True)
+    yield Case("loop_grows_keys_and_values", """
+        k0 = MatMul (x, wk)\n v0 = MatMul (x, wv)
+        last, keys, values, all = Loop (most, , x, k0, v0) <body = step (int64 i, bool c, float[1,8] q, float[t,8] k, float[t,8] v) => (bool more, float[1,8] y, float[t2,8] k2, float[t2,8] v2, float[1,8] o) {
+          kx = MatMul(q, wk)  vx = MatMul(q, wv)  k2 = Concat <axis = 0> (k, kx)  v2 = Concat <axis = 0> (v, vx)  kt = Transpose(k2)  s = MatMul(q, kt)
+          p = Softmax <axis = -1> (s)  o = MatMul(p, v2)  r = Add(o, q)  h = Mul(r, half)  y = Tanh(h)  m = ReduceMax <keepdims = 0> (y)  more = Less(m, bar) }>
+        steps = Shape (all)""", {"x": (1, 8), "wk": (8, 8), "wv": (8, 8)}, {"most": np.int64(257), "bar": np.float32(5), "half": np.float32(0.5)},
+               outputs=("last", "keys", "values", "all", "steps"), counted=True)
     yield Case("loop_counts_in_loop", """
         a, all = Loop (m, , x) <body = outer (int64 i, bool c, float[3] s) => (bool on, float[3] t, float[3] sum) {
           f = Cast <to = 1> (i)  bar = Add(f, four)

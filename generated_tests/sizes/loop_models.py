@@ -90,8 +90,26 @@ def states_of_a_size(b):
     b.output(b.op("ReduceMean", s, b.ints(1, 2), keepdims=0))
 
 
+def grown(b):
+    """What begins as long as the caller says, and grows as often as another size says, or until the data ends it."""
+    x, m = b.input("x", ["n", 3]), b.input("m", ["k", 2])
+    trips = b.op("Squeeze", size(b, m, 0))
+    text = """step (int64 i, bool go, float[t, 3] s, float[b, t] w) => (bool more, float[t2, 3] s2, float[b, t2] w2) {{
+        f = Cast <to = 1> (i)  row = ReduceMean <keepdims = 1> (s, {zero})  next = Add(row, f)  s2 = Concat <axis = 0> (s, next)
+        top = ReduceMax <keepdims = 1> (w, {one})  w2 = Concat <axis = 1> (w, top)  more = {more} }}"""
+    names = {"zero": b.ints(0), "one": b.ints(1)}
+    turned = b.op("Transpose", x, perm=[1, 0])
+    for more, how_often in (("Identity(go)", trips), (f"Less(f, {b.scalar(2.5)})", b.scalar(300, np.int64))):
+        y, z = b.op("Loop", how_often, "", x, turned, outputs=2, body=parser.parse_graph(text.format(more=more, **names)))
+        b.output(y)
+        b.output(z)
+        b.output(b.op("MatMul", z, y))
+        b.output(b.op("Softmax", b.op("Transpose", z, perm=[1, 0]), axis=0))
+
+
 # ONNX Runtime divides by zero where a scanned tensor is empty.
 ALL = [
     (scans, {"n": (1, 9), "b": (1, 4)}), (scans, {"n": (4, 4), "b": (1, 4)}), (words, {"batch": (1, 3), "seq": (1, 11)}), (words, {"batch": (2, 2), "seq": (1, 5)}),
+    (grown, {"n": (1, 5), "k": (0, 6)}),
     (rows_one_by_one, {"n": (1, 8)}), (until_enough, {"n": (1, 9)}), (states_of_a_size, {"n": (1, 5), "m": (1, 7)}),
 ]

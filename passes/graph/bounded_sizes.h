@@ -23,6 +23,15 @@ struct BoundedSize {
 
 struct SlidingWindow;  // counted_windows.cc
 
+/// A state of a Loop that is longer by `step` along an axis behind every iteration. It has room for the longest; state `counter`
+/// says how long it is.
+struct GrowingState {
+  size_t state = 0;
+  int axis = 0;
+  int64_t step = 0, capacity = 0;
+  size_t counter = 0;
+};
+
 /// Does the graph, or a body in it, have an operator that counts its results?
 bool counts_results(const Graph& g);
 
@@ -66,15 +75,22 @@ class BoundedSizes {
   Node* loop_of_scan(Graph& g, Node* n);
   /// What the bodies of `n` know: what is counted here is counted there, by a count that is captured. Of the operator's own inputs,
   /// the first `own`, states and the parts of what is scanned may be counted (Error TC0303 for others).
-  std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
+  std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own, const std::vector<GrowingState>& growing) const;
   /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
   void keep_declared(Graph& body, const std::vector<ValueType>& declared);
   /// Results of the bodies of `n` that are counted. Those of an If that both branches count by the same count of outside are counted by
   /// it, and so are those of a loop; others throw Error TC0303. `inside`: what the bodies know.
-  void take_results(const Node& n, const std::vector<BoundedSizes>& inside);
+  void take_results(const Node& n, const std::vector<BoundedSizes>& inside, const std::vector<GrowingState>& growing);
   /// A Loop whose body has types, and whose number of iterations is known only at run time: has room for the largest number, where that
   /// is known; what it stacks is counted. Returns the node to go on with.
   Node* count_iterations(Graph& g, Node* n);
+  /// A Loop with states that are longer behind an iteration, as `after` says, gets room for the longest; tells which these are.
+  /// Returns the node to go on with.
+  Node* widen_states(Graph& g, Node* n, const std::vector<ValueType>& after, std::vector<GrowingState>& growing);
+  /// The body's results that are such states again have that room.
+  void fit_states(Graph& body, const std::vector<GrowingState>& growing);
+  /// At last, since the Loop may be another one by now: as long as their counters say.
+  void note_grown(const Node& n, const std::vector<GrowingState>& growing);
   /// What such a Loop has stacked, as it is read. Returns the nodes behind the loop whose types are to be inferred, in order.
   std::vector<Node*> finish_stacked(Graph& g, Node* n);
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
@@ -280,9 +296,20 @@ class BoundedSizes {
   void follow_attention(Node* n);
   Value* appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result);
   Node* attend(Graph& g, Node* n);
-  void take_iterations(const Node& n, const BoundedSizes& inside);
-  /// The Loop with one more state behind the first `states`, the number of its iterations.
-  Node* with_counter(Graph& g, Node* n, size_t states);
+  void take_iterations(const Node& n, const BoundedSizes& inside, const std::vector<GrowingState>& growing);
+  /// How often a Loop runs at most, if there is a bound.
+  std::optional<SizeForm> trips_of(const Node& loop);
+  struct Counter {
+    ModelText name;
+    Value* first = nullptr;
+    int64_t step = 1;
+  };
+  /// The Loop with more states behind the first `states`: numbers that every iteration makes larger.
+  Node* with_counters(Graph& g, Node* n, size_t states, const std::vector<Counter>& counters);
+  // counted_growth.cc
+  void begin_growing(Value* state, Value* counter, const GrowingState& s);
+  void check_growth(const Node& n, const Value* part, const GrowingState& s, std::vector<BoundedSize>& sizes) const;
+  bool is_growing(const Value* v) const { return growing_.count(v->id) != 0; }
   // counted_states.cc
   const StatePair* state_of(const Graph& g, const Value* result) const;
   /// The result of a state has no more elements along `axis` than the state has room for.
@@ -314,6 +341,7 @@ class BoundedSizes {
   Counts counts_;
   std::vector<SizeForm> broken_;  // 0 in runs that go well, else 1
   bool in_body_ = false;
+  std::set<int> growing_;             // ids of states of a Loop's body that grow
   const Value* iteration_ = nullptr;  // the number that a Loop gives to its body
   Node* holder_ = nullptr;
   std::map<std::string, size_t> symbols_;  // which input each is

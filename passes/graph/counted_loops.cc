@@ -88,7 +88,8 @@ int64_t bytes_of_parts(const Node& n, size_t states) {
 
 }  // namespace
 
-std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) const {
+std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own,
+                                                const std::vector<GrowingState>& growing) const {
   std::vector<BoundedSizes> inside(n->regions.size());
   for (BoundedSizes& s : inside) s.in_body_ = true;
   if (n->is("Loop")) inside.at(0).iteration_ = n->regions.at(0)->inputs().at(0);
@@ -116,11 +117,16 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
       }
     }
   }
+  for (const GrowingState& s : growing) {
+    const auto& in = n->regions.at(0)->inputs();
+    inside.at(0).begin_growing(in[2 + s.state], in[2 + s.counter], s);
+  }
   return inside;
 }
 
-void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& inside) {
-  if (!n.is("If")) return take_iterations(n, inside.at(0));
+void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& inside,
+                                const std::vector<GrowingState>& growing) {
+  if (!n.is("If")) return take_iterations(n, inside.at(0), growing);
   for (size_t k = 0; k < n.regions.at(0)->outputs().size(); k++) {
     std::vector<std::optional<std::vector<BoundedSize>>> branches;
     const Value* counted = nullptr;
@@ -138,14 +144,19 @@ void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& 
   }
 }
 
-void BoundedSizes::take_iterations(const Node& n, const BoundedSizes& inside) {
+void BoundedSizes::take_iterations(const Node& n, const BoundedSizes& inside,
+                                   const std::vector<GrowingState>& growing) {
   const bool is_loop = n.is("Loop");
   const size_t first = is_loop ? 2 : 0, skip = is_loop ? 1 : 0;  // of the states; outputs of the body before them
   const size_t states = own_inputs(n) - first - size_t(n.attr_int("num_scan_inputs", 0));
   const Graph& body = *n.regions.at(0);
   for (size_t k = 0; k < n.outputs.size(); k++) {
     const Value* part = body.outputs().at(skip + k);
-    const auto now = seen_outside(n, body, inside.sizes(part));
+    const auto grown =
+        std::find_if(growing.begin(), growing.end(), [&](const GrowingState& s) { return s.state == k; });
+    std::vector<BoundedSize> here = inside.sizes(part);
+    if (grown != growing.end()) inside.check_growth(n, part, *grown, here);
+    const auto now = seen_outside(n, body, here);
     if (!now) refuse_counted(n, part, "the size of a result of a loop is known only at run time");
     if (k < states && !alike(*now, sizes(n.inputs[first + k])))
       refuse_counted(n, part, "a state has another size, known only at run time, behind an iteration than before");
@@ -210,6 +221,13 @@ Node* BoundedSizes::loop_of_scan(Graph& g, Node* n) {
   return loop;
 }
 
+std::optional<SizeForm> BoundedSizes::trips_of(const Node& loop) {
+  const LoopFacts facts = loop_facts(loop);
+  if (facts.limit >= 0) return fixed_size(facts.limit);
+  const auto trips = loop.inputs[0] ? element(loop.inputs[0], 0) : std::nullopt;
+  return trips ? std::optional(counts_.larger(*trips, fixed_size(0))) : std::nullopt;
+}
+
 Node* BoundedSizes::count_iterations(Graph& g, Node* n) {
   if (!n->is("Loop")) return n;
   const size_t states = own_inputs(*n) - 2;
@@ -217,18 +235,19 @@ Node* BoundedSizes::count_iterations(Graph& g, Node* n) {
   const bool stacks = std::any_of(n->outputs.begin() + std::ptrdiff_t(states), n->outputs.end(),
                                   [](const Value* v) { return v && v->is_used(); });
   if (!stacks || facts.exact() || is_declared(*n, states)) return n;
-  std::optional<SizeForm> trips;
-  if (facts.limit >= 0)
-    trips = fixed_size(facts.limit);
-  else if (n->inputs[0])
-    trips = element(n->inputs[0], 0);
+  const auto trips = trips_of(*n);
   if (!trips) return n;
-  const SizeForm count = counts_.larger(*trips, fixed_size(0));
+  const SizeForm& count = *trips;
   const int64_t capacity = counts_.bound(count);
-  const int64_t bytes = bytes_of_parts(*n, states);  // where a size has no upper bound, an instance says how many there are
+  const int64_t bytes =
+      bytes_of_parts(*n, states);  // where a size has no upper bound, an instance says how many there are
   if ((trips->fixed() || !is_open(capacity)) && capacity > kMostStacked / (is_open(bytes) ? 1 : bytes)) return n;
-  if (facts.asks_start || facts.asks_end) n = with_counter(g, n, states);
-  const bool counts = n->outputs.size() > states && own_inputs(*n) - 2 > states;
+  const bool counts = facts.asks_start || facts.asks_end;
+  if (counts) {
+    const ModelText name = derived(n->regions.at(0)->name(), "_iterations");
+    Value* none = g.add_constant(derived(name, "_none"), scalar_constant(DType::I64, 0));
+    n = with_counters(g, n, states, {{name, none, 1}});
+  }
   Value* number =
       counts ? n->outputs[states] : counts_.value_of(g, n, count, derived(n->outputs.back()->name, "_iterations"));
   n->attrs["capacity"] = capacity;
@@ -237,29 +256,36 @@ Node* BoundedSizes::count_iterations(Graph& g, Node* n) {
   return n;
 }
 
-Node* BoundedSizes::with_counter(Graph& g, Node* n, size_t states) {
+Node* BoundedSizes::with_counters(Graph& g, Node* n, size_t states, const std::vector<Counter>& counters) {
   const Graph& old = *n->regions.at(0);
-  const ModelText name = derived(old.name(), "_iterations");
   NewBody body(old);
   for (size_t k = 0; k < 2 + states; k++) body.pass(old.inputs()[k]);
-  Value* before = body.graph.add_input(name, ValueType::tensor(DType::I64, {}));
+  std::vector<Value*> before, after;
+  for (const Counter& c : counters) before.push_back(body.graph.add_input(c.name, ValueType::tensor(DType::I64, {})));
   for (size_t k = 2 + states; k < old.inputs().size(); k++) body.pass(old.inputs()[k]);
   std::vector<Value*> results = inline_graph(body.graph, nullptr, old, body.args);
-  Value* one = body.graph.add_constant(derived(name, "_one"), scalar_constant(DType::I64, 1));
-  Node* next = body.graph.append("Add", {before, one}, {derived(name, "_next")});
-  infer_types(body.graph, *next);
-  results.insert(results.begin() + 1 + std::ptrdiff_t(states), next->outputs[0]);
+  for (size_t k = 0; k < counters.size(); k++) {
+    const ModelText& name = counters[k].name;
+    Value* step =
+        body.graph.add_constant(derived(name, "_step"), scalar_constant(DType::I64, double(counters[k].step)));
+    Node* next = body.graph.append("Add", {before[k], step}, {derived(name, "_next")});
+    infer_types(body.graph, *next);
+    after.push_back(next->outputs[0]);
+  }
+  results.insert(results.begin() + 1 + std::ptrdiff_t(states), after.begin(), after.end());
   body.graph.set_outputs(std::move(results));
   std::vector<Value*> inputs = n->inputs;
-  inputs.insert(inputs.begin() + 2 + std::ptrdiff_t(states),
-                g.add_constant(derived(name, "_none"), scalar_constant(DType::I64, 0)));
   std::vector<ModelText> names = output_names(*n);
-  names.insert(names.begin() + std::ptrdiff_t(states), name);
+  for (size_t k = counters.size(); k-- > 0;) {
+    inputs.insert(inputs.begin() + 2 + std::ptrdiff_t(states), counters[k].first);
+    names.insert(names.begin() + std::ptrdiff_t(states), counters[k].name);
+  }
   Node* loop = insert_loop(g, n, std::move(body), std::move(inputs), std::move(names), n->captures);
   for (size_t k = 0; k < n->outputs.size(); k++) {
     if (!n->outputs[k]) continue;
-    Value* same = loop->outputs[k < states ? k : k + 1];
+    Value* same = loop->outputs[k < states ? k : k + counters.size()];
     for (const BoundedSize& s : std::vector<BoundedSize>(sizes(n->outputs[k]))) note(same, s);
+    g.set_type(same, n->outputs[k]->type);
     g.replace_uses(n->outputs[k], same);
   }
   g.erase(n);

@@ -252,7 +252,8 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
     total = total + (size ? *counts_.find(size->count) : fixed_size(dims_of(v)[size_t(axis)]));
   }
   const StatePair* state = state_of(g, n->outputs[0]);
-  if (state && parts.size() > 2 && parts[0] == g.inputs()[state->input]) return grow(g, n, axis, total);
+  const bool grows = is_growing(parts[0]) || (state && parts[0] == g.inputs()[state->input]);
+  if (grows && parts.size() > 2) return grow(g, n, axis, total);
   Value* count = counts_.value_of(g, n, total, derived(name, "_count"));
   Node* joined = insert_for(g, *n, n, "join", parts, {name}, {{"axis", int64_t(axis)}}, "tc");
   note_others(joined->outputs[0], n->inputs[0], axis);

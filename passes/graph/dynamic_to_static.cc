@@ -120,11 +120,23 @@ class Sweep {
 
   /// Does a state have other sizes behind an iteration than before, in a loop of which can be known when it ends?
   bool grows(const Node& n) const {
-    const size_t own = n.is("Loop") ? own_inputs(n) : 0;
-    const LoopFacts facts = own < 3 ? LoopFacts() : loop_facts(n);
-    if (own < 3 || !states_may_grow(n) || facts.asks_limit || facts.asks_start || !facts.ends() ||
-        !may_be_unrolled(n, facts.limit))
-      return false;
+    if (!n.is("Loop") || !states_may_grow(n)) return false;
+    const LoopFacts facts = loop_facts(n);
+    if (facts.asks_limit || facts.asks_start || !facts.ends() || !may_be_unrolled(n, facts.limit)) return false;
+    const auto first = first_iteration(n);
+    if (!first || !first->end_is_known) return false;
+    for (size_t k = 0; k < first->states.size(); k++)
+      if (first->states[k] != n.inputs[2 + k]->type) return true;
+    return false;
+  }
+
+  struct FirstIteration {
+    std::vector<ValueType> states;  // behind it
+    bool end_is_known = false;
+  };
+  /// What the first iteration of a Loop makes of its states; nothing where it has a problem, which is told when the loop itself is
+  /// looked at.
+  static std::optional<FirstIteration> first_iteration(const Node& n) {
     Graph first = n.regions.at(0)->clone();
     for (size_t k = 0; k < n.inputs.size(); k++) {
       Value* in = first.inputs()[k];
@@ -141,13 +153,14 @@ class Sweep {
     cx.diagnostics = &problems;
     try {
       Sweep(cx).outermost(first);
-    } catch (const Error&) {  // told when the loop itself is looked at
-      return false;
+    } catch (const Error&) {
+      return std::nullopt;
     }
-    if (problems.has_errors() || !behind_identities(first.outputs()[0])->constant) return false;
-    for (size_t k = 2; k < own; k++)
-      if (first.outputs()[k - 1]->type != n.inputs[k]->type) return true;
-    return false;
+    if (problems.has_errors()) return std::nullopt;
+    FirstIteration r;
+    r.end_is_known = behind_identities(first.outputs()[0])->constant != nullptr;
+    for (size_t k = 2; k < own_inputs(n); k++) r.states.push_back(first.outputs()[k - 1]->type);
+    return r;
   }
 
   /// Does the body leave open whether its states keep their sizes?
@@ -196,9 +209,13 @@ class Sweep {
   /// An If, a Loop or a Scan.
   void loop(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
     const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
-    regions(g, n, sizes);
+    std::vector<GrowingState> growing;
+    if (n->is("Loop") && states_may_grow(*n))
+      if (const auto first = first_iteration(*n)) n = sizes.widen_states(g, n, first->states, growing);
+    regions(g, n, sizes, growing);
     if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
     n = sizes.count_iterations(g, n);
+    sizes.note_grown(*n, growing);
     infer_types(g, *n);
     for (Node* m : sizes.finish_stacked(g, n)) node(g, m, sizes, outermost);
   }
@@ -235,7 +252,7 @@ class Sweep {
     return point.next();
   }
 
-  void regions(Graph& g, Node* n, BoundedSizes& sizes) {
+  void regions(Graph& g, Node* n, BoundedSizes& sizes, const std::vector<GrowingState>& growing) {
     if (n->is("If")) align_tables(*n);
     if (n->is("Loop")) {
       Graph& body = *n->regions.at(0);
@@ -247,16 +264,17 @@ class Sweep {
       capture_states(g, n, 0, own_inputs(*n) - size_t(n->attr_int("num_scan_inputs", 0)), 0);
     }
     const size_t own = own_inputs(*n);
-    std::vector<BoundedSizes> inside = sizes.capture(g, n, own);
+    std::vector<BoundedSizes> inside = sizes.capture(g, n, own, growing);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
     for (size_t k = 0; k < inside.size(); k++) {
       std::vector<ValueType> declared;
       for (const Value* v : n->regions[k]->outputs()) declared.push_back(v->type);
       graph(*n->regions[k], inside[k], false);
+      inside[k].fit_states(*n->regions[k], growing);
       inside[k].keep_declared(*n->regions[k], declared);
     }
-    sizes.take_results(*n, inside);
+    sizes.take_results(*n, inside, growing);
     for (size_t k = 0; k < inside.size(); k++) inside[k].release_counts(*n->regions[k]);
   }
 

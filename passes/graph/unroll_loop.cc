@@ -89,7 +89,7 @@ Node* LoopUnroller::rest_of(Graph& g, Node* n, const std::vector<Value*>& result
 NodeIterator LoopUnroller::step(Graph& g, Node* n, const Copied& copied) {
   const size_t own = own_inputs(*n);
   const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
-  const int64_t trips = known_bound(g, *n, 0, INT64_MAX), go = known_bound(g, *n, 1, 1);
+  const int64_t trips = known_bound(g, *n, 0, INT64_MAX), go = trips <= 0 ? 0 : known_bound(g, *n, 1, 1);
   const int64_t done = unrolled_[n->id].iterations;
   if (done >= trips || go == 0) return end(g, n, states, copied);
   if (done >= kMostIterations || g.num_nodes() > kMostNodes)

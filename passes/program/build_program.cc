@@ -111,12 +111,7 @@ Program ProgramBuilder::take(Graph& g) {
     const Value* v = g.inputs().at(s.input);
     p_.inputs.at(s.input).state = p_.outputs.at(s.output).state = keep(v);
     if (cx_.target.device_memory) clear_behind(p_.inputs[s.input], p_.steps);
-    // What the state becomes, step by step, may take its place.
-    const Value* now = root_of(g.outputs().at(s.output));
-    for (; now != v && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];
-         now = root_of(now->producer->inputs[0]))
-      kept_[v].insert(now);
-    if (now != v && !kept_[v].empty()) kept_[v] = {root_of(g.outputs().at(s.output))};
+    replace_by_steps(v, g.outputs().at(s.output));
     for (const IoSize& size : p_.inputs[s.input].sizes)
       for (const SizeSum::Term& term : size.sum.terms)
         if (IoTensor& t = p_.inputs[term.input]; !t.is_kept() && t.same < 0)

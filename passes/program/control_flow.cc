@@ -1,6 +1,6 @@
 // The steps of If, Loop and Scan. What bodies capture is the outer tensor itself. A state of a loop is one tensor that
 // lives from before the first iteration to behind the last, the loop's own result where somebody wants that; the body
-// computes the next state elsewhere, and copies at its end bring it over:
+// computes the next state elsewhere, if it cannot do so in place, and copies at its end bring it over:
 //   h, ys = Scan(h0, xs) { h', y = body(h, x) }
 //   ->  h = h0   for (t = 0; t < 16; t++) { x = part t of xs   ... body ...   h = h'   part t of ys = y }
 // Copies at the end happen as if at once: states may swap.
@@ -107,6 +107,30 @@ void ProgramBuilder::add_if(Node& n, std::vector<Step>& steps) {
   steps.push_back({std::move(s)});
 }
 
+// What a state becomes, step by step, may take its place.
+void ProgramBuilder::replace_by_steps(const Value* state, const Value* result) {
+  const Value* const last = root_of(result);
+  std::set<const Value*> steps;
+  const Value* now = last;
+  for (; now != state && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];
+       now = root_of(now->producer->inputs[0]))
+    if (now == last || !now->output_uses) steps.insert(now);
+  if (now == state)
+    kept_[state] = std::move(steps);
+  else
+    kept_[state] = {last};
+}
+
+// Does the result lie where the state does, which it has replaced?
+bool ProgramBuilder::is_replaced(const Operand& state, const Operand& result) const {
+  if (state.kind != Operand::Kind::Slot || result.kind != Operand::Kind::Slot) return false;
+  const auto root = [&](const Operand& o) {
+    const int of = p_.slots[size_t(o.index)].alias_of;
+    return of >= 0 ? of : o.index;
+  };
+  return root(state) == root(result) && p_.slots[size_t(state.index)].bytes == p_.slots[size_t(result.index)].bytes;
+}
+
 // Operands `first`... of the node are the states, inputs `first_in_body`... of its body, whose outputs `first_next`... are
 // the next ones. A state that the body only hands on, and whose end nobody wants, has no tensor.
 ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_t count, size_t first_in_body,
@@ -124,6 +148,7 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
     const Operand from = operand_of(n.inputs.at(first + k));
     const Operand operand = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
     s.operands.back() = operands_[in] = operand;
+    replace_by_steps(in, body.outputs().at(first_next + k));
     add_copy(steps, from, operand, byte_size(*in));
   }
   if (steps.size() > before) {
@@ -164,7 +189,7 @@ void ProgramBuilder::end_iteration(Node& n, const End& end, std::vector<Step>& s
     const Value* next = body.outputs().at(end.first + k);
     if (states.operands[k].index < 0) continue;
     const Move m{operand_of(next), states.operands[k], byte_size(*next), states.inputs[k]};
-    if (!same(m.from, m.to) && m.bytes > 0) moves.push_back(m);
+    if (!same(m.from, m.to) && !is_replaced(m.to, m.from) && m.bytes > 0) moves.push_back(m);
   }
   auto overwritten = [&](const Operand& o) {
     return (end.number && same(*end.number, o)) ||

@@ -78,6 +78,8 @@ class ProgramBuilder {
   Operand result_of(const Value* v);
   Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
   Operand output_operand(Node& n, size_t k, const Value* replaced);
+  void replace_by_steps(const Value* state, const Value* result);
+  bool is_replaced(const Operand& state, const Operand& result) const;
   std::vector<int> dying(const Node& n, const std::vector<const Value*>& operands) const;
   std::vector<int> in_states(const std::vector<int>& dead, const std::vector<const Value*>& operands) const;
   void touch(const Operand& o);
