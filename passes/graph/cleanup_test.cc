@@ -27,6 +27,21 @@ TEST(FoldConstant, KeepsWhatWouldGrowBeyondTheBudget) {
   EXPECT_EQ(ops_of(g), "Add");
 }
 
+TEST(FoldConstant, NamesTheNodeThatCannotBeComputed) {
+  TestGraph t;
+  Value* row = t.op("row", "Gather", {t.weight("w", {4, 3}), t.ints("i", {1, 9})});
+  Graph g = t.out({t.op("y", "Add", {t.in("x", {2, 3}), row})});
+  PassContext cx;
+  try {
+    fold_constant(g, cx);
+    FAIL() << "the table has four rows";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.diagnostic().code, "TC0503");
+    EXPECT_EQ(e.diagnostic().loc.op, "Gather");
+    EXPECT_EQ(e.diagnostic().loc.node, "row");
+  }
+}
+
 TEST(FoldConstant, LeavesRandomOperatorsAlone) {
   TestGraph t;
   Value* like = t.weight("w", {4});

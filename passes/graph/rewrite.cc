@@ -200,8 +200,10 @@ std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
     o.max_steps = kFoldSteps;
     return evaluate(fn, args, o);
   } catch (const Error& e) {
-    if (e.diagnostic().code == "TC0502") return {};  // too much work: it stays in the program
-    throw;
+    Diagnostic d = e.diagnostic();
+    if (d.code == "TC0502") return {};  // too much work: it stays in the program
+    if (d.loc.op.empty()) d.loc = location_of(n);
+    throw Error(std::move(d));
   }
 }
 
