@@ -107,9 +107,33 @@ def grown(b):
         b.output(b.op("Softmax", b.op("Transpose", z, perm=[1, 0]), axis=0))
 
 
+def counted_outside(b):
+    """Trip counts that a body gets from outside, in decisions and in other loops; fewer than none."""
+    x, up = b.input("x", ["n", 3]), b.input("up", [1])
+    n = b.op("Squeeze", size(b, x, 0))
+    three, yes = b.scalar(3, np.int64), b.constant(True)
+    fewer, more = b.op("Sub", n, three), b.op("Add", n, three)
+    rows = """rows (int64 i, bool c) => (bool d, float[3] r) {{ d = Identity(c)  k = Mod(i, {n})  r = Gather({x}, k) }}"""
+    yes_or_no = b.op("Squeeze", b.op("Greater", up, b.scalar(0.0)))
+    taken = parser.parse_graph(f"""then () => (float[n, 3] t) {{ t = Loop <body = {rows.format(n=n, x=x)}> ({n}, {yes}) }}""")
+    other = parser.parse_graph(f"""else () => (float[n, 3] e) {{ e = Neg({x}) }}""")
+    b.output(b.op("If", yes_or_no, then_branch=taken, else_branch=other))
+    inner = rows.format(n=n, x=x)
+    outer = parser.parse_graph(f"""outer (int64 j, bool go, float[3] s) => (bool on, float[3] s2, float[k, 3] all) {{
+        on = Identity(go)  all = Loop <body = {inner}> ({more}, {yes})  top = ReduceMax <keepdims = 0> (all, {b.ints(0)})  s2 = Add(s, top) }}""")
+    for y in b.op("Loop", three, "", b.weight(3), outputs=2, body=outer):
+        b.output(y)
+    for trips in (fewer, more):
+        both = parser.parse_graph("""both (int64 i, bool c) => (bool d, float[1, 3] r, int64 at) {{ d = Identity(c)  k = Mod(i, {n})  q = Gather({x}, k)
+            r = Unsqueeze(q, {zero})  at = Identity(i) }}""".format(n=n, x=x, zero=b.ints(0)))
+        kept, at = b.op("Loop", trips, "", outputs=2, body=both)
+        b.output(kept)
+        b.output(at, TensorProto.INT64)
+
+
 # ONNX Runtime divides by zero where a scanned tensor is empty.
 ALL = [
     (scans, {"n": (1, 9), "b": (1, 4)}), (scans, {"n": (4, 4), "b": (1, 4)}), (words, {"batch": (1, 3), "seq": (1, 11)}), (words, {"batch": (2, 2), "seq": (1, 5)}),
-    (grown, {"n": (1, 5), "k": (0, 6)}),
+    (counted_outside, {"n": (1, 7)}), (counted_outside, {"n": (1, 2)}), (grown, {"n": (1, 5), "k": (0, 6)}),
     (rows_one_by_one, {"n": (1, 8)}), (until_enough, {"n": (1, 9)}), (states_of_a_size, {"n": (1, 5), "m": (1, 7)}),
 ]

@@ -75,7 +75,7 @@ class BoundedSizes {
   Node* loop_of_scan(Graph& g, Node* n);
   /// What the bodies of `n` know: what is counted here is counted there, by a count that is captured. Of the operator's own inputs,
   /// the first `own`, states and the parts of what is scanned may be counted (Error TC0303 for others).
-  std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own, const std::vector<GrowingState>& growing) const;
+  std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own, const std::vector<GrowingState>& growing);
   /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
   void keep_declared(Graph& body, const std::vector<ValueType>& declared);
   /// Results of the bodies of `n` that are counted. Those of an If that both branches count by the same count of outside are counted by
@@ -296,6 +296,7 @@ class BoundedSizes {
   void follow_attention(Node* n);
   Value* appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result);
   Node* attend(Graph& g, Node* n);
+  std::optional<SizeForm> captured_size(Graph& g, Node* n, size_t k);
   void take_iterations(const Node& n, const BoundedSizes& inside, const std::vector<GrowingState>& growing);
   /// How often a Loop runs at most, if there is a bound.
   std::optional<SizeForm> trips_of(const Node& loop);

@@ -88,13 +88,32 @@ int64_t bytes_of_parts(const Node& n, size_t states) {
 
 }  // namespace
 
+// A number that a body captures, if it is a size: then by the value that all sizes of its form are.
+std::optional<SizeForm> BoundedSizes::captured_size(Graph& g, Node* n, size_t k) {
+  const Value* v = n->inputs[k];
+  if (v->constant || v->type != ValueType::tensor(DType::I64, {})) return std::nullopt;
+  const auto form = element(v, 0);
+  if (!form || form->fixed() || counts_.least(*form) < 0) return std::nullopt;
+  g.set_input(n, k, counts_.value_of(g, n, *form, derived(v->name, "_size")));
+  return form;
+}
+
 std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own,
-                                                const std::vector<GrowingState>& growing) const {
+                                                const std::vector<GrowingState>& growing) {
   std::vector<BoundedSizes> inside(n->regions.size());
   for (BoundedSizes& s : inside) s.in_body_ = true;
   if (n->is("Loop")) inside.at(0).iteration_ = n->regions.at(0)->inputs().at(0);
   std::map<int, size_t> captures;  // of a captured count among the captures, by id
   const size_t operands = own + size_t(n->captures);
+  for (size_t k = own; k < operands; k++)
+    if (const auto form = captured_size(g, n, k)) {
+      captures.emplace(n->inputs[k]->id, k - own);
+      for (size_t r = 0; r < inside.size(); r++) {
+        const auto& in = n->regions[r]->inputs();
+        inside[r].counts_.add(in[in.size() - size_t(n->captures) + k - own], counts_.bound(*form),
+                              counts_.least(*form));
+      }
+    }
   for (size_t k = 0; k < operands; k++) {
     if (!n->inputs[k]) continue;  // a Loop without a trip count, or a condition
     const std::vector<BoundedSize> all = sizes(n->inputs[k]);
@@ -237,20 +256,19 @@ Node* BoundedSizes::count_iterations(Graph& g, Node* n) {
   if (!stacks || facts.exact() || is_declared(*n, states)) return n;
   const auto trips = trips_of(*n);
   if (!trips) return n;
-  const SizeForm& count = *trips;
-  const int64_t capacity = counts_.bound(count);
-  const int64_t bytes =
-      bytes_of_parts(*n, states);  // where a size has no upper bound, an instance says how many there are
+  const int64_t capacity = counts_.bound(*trips);
+  // Where a size has no upper bound, an instance says how many there are.
+  const int64_t bytes = bytes_of_parts(*n, states);
   if ((trips->fixed() || !is_open(capacity)) && capacity > kMostStacked / (is_open(bytes) ? 1 : bytes)) return n;
   const bool counts = facts.asks_start || facts.asks_end;
+  const ModelText name = derived(n->regions.at(0)->name(), "_iterations");
   if (counts) {
-    const ModelText name = derived(n->regions.at(0)->name(), "_iterations");
     Value* none = g.add_constant(derived(name, "_none"), scalar_constant(DType::I64, 0));
     n = with_counters(g, n, states, {{name, none, 1}});
   }
-  Value* number =
-      counts ? n->outputs[states] : counts_.value_of(g, n, count, derived(n->outputs.back()->name, "_iterations"));
   n->attrs["capacity"] = capacity;
+  if (!counts && trips->fixed()) return n;  // always as many: none, of a size less a number that is never less
+  Value* number = counts ? n->outputs[states] : counts_.value_of(g, n, *trips, name);
   for (size_t k = states + (counts ? 1 : 0); k < n->outputs.size(); k++)
     if (n->outputs[k]) note(n->outputs[k], {0, number, capacity});
   return n;
