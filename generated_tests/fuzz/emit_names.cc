@@ -93,7 +93,8 @@ void emit_names(const uint8_t* data, size_t size) {
     names.push_back(rest.substr(0, end));
     rest.erase(0, end + 1);
   }
-  names.push_back(rest);  // the texts of documentation have lines
+  names.push_back(rest);             // the texts of documentation have lines
+  if (names[0] == names[1]) return;  // the weight is the value of the input: another model
   const std::vector<OutputFile> files = package(folder.write("m.onnx", model(names)));
   if (files.empty()) return;  // refused: two names are one, or a name is none
   if (files.size() != twin.size()) std::abort();
