@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-#define F1_WORKSPACE_BYTES ((size_t)256)  /* of one instance, aligned to F1_ALIGN */
-#define F1_WEIGHTS_BYTES   ((size_t)64)
-#define F1_ALIGN           64
+#define F1_WORKSPACE_BYTES ((size_t)256) /* of one instance, aligned to F1_ALIGN */
+#define F1_WEIGHTS_BYTES ((size_t)64)
+#define F1_ALIGN 64
 
 typedef enum {
   F1_OK = 0,
@@ -24,31 +24,31 @@ typedef enum {
 } f1_status;
 
 typedef struct {
-  const float *x;  /* "x"  [n][3] */
-  int64_t n;       /* "n"  a size, from 1 to 4 */
+  const float* x; /* "x"  [n][3] */
+  int64_t n;      /* "n"  a size, from 1 to 4 */
 } f1_inputs;
 
 typedef struct {
-  float *y;  /* "y"  [0][3] */
+  float* y; /* "y"  [0][3] */
 } f1_outputs;
 
 /* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */
 typedef struct {
-  const unsigned char *weights;
-  unsigned char *workspace;
-  void *allocated;  /* what free gives back */
-  void *device;     /* what the CUDA build of the same model holds */
+  const unsigned char* weights;
+  unsigned char* workspace;
+  void* allocated; /* what free gives back */
+  void* device;    /* what the CUDA build of the same model holds */
 } f1;
 
 /* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */
-f1_status f1_init(f1 *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);
+f1_status f1_init(f1* m, const void* weights, size_t weights_bytes, void* workspace, size_t workspace_bytes);
 /* Elements lie densely in the sizes that the inputs name. A run takes time by these sizes, memory by the largest ones. */
 /* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */
-f1_status f1_run(const f1 *m, const f1_inputs *in, const f1_outputs *out);
-void f1_free(f1 *m);
-const void *f1_weights(void);                  /* the weights linked in with f1_weights.S */
-int f1_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */
-const char *f1_strerror(f1_status s);
+f1_status f1_run(const f1* m, const f1_inputs* in, const f1_outputs* out);
+void f1_free(f1* m);
+const void* f1_weights(void);              /* the weights linked in with f1_weights.S */
+int f1_check_weights(const void* weights); /* 1 if they fit, and their content hash is right */
+const char* f1_strerror(f1_status s);
 
 #ifdef __cplusplus
 }

@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-void f1_fill_behind_reduce_sum_4x3_3_f163(const int64_t *TC_RESTRICT count, const float *TC_RESTRICT x,
-    float *TC_RESTRICT reduce_sum, unsigned char *scratch);
+void f1_fill_behind_reduce_sum_4x3_3_f163(const int64_t* TC_RESTRICT count, const float* TC_RESTRICT x,
+                                          float* TC_RESTRICT reduce_sum, unsigned char* scratch);
 
 #ifdef __cplusplus
 }

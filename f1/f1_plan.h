@@ -4,10 +4,10 @@
 #define F1_PLAN_H
 
 /* workspace: 256 bytes; tensors 128 (without reuse 128, largest live set 192), scratch of kernels 64 */
-#define F1_AT_x        0         /* [4][3] f32 */
-#define F1_AT_r        64        /* [3] f32 */
-#define F1_AT_SCRATCH  128
-#define F1_AT_STATUS   192
+#define F1_AT_x 0  /* [4][3] f32 */
+#define F1_AT_r 64 /* [3] f32 */
+#define F1_AT_SCRATCH 128
+#define F1_AT_STATUS 192
 
 /* weights: a header of 64 bytes, then */
 

@@ -3,13 +3,12 @@
 #ifndef TC_PROFILE_H
 /* f1.c: calls of kernels, and copies, are steps. No macro is replaced inside of itself. */
 #include "tc_trace.h"
-#define f1_fill_behind_reduce_sum_4x3_3_f163(...) TC_TRACE("f1_fill_behind_reduce_sum_4x3_3_f163(" #__VA_ARGS__ ")", f1_fill_behind_reduce_sum_4x3_3_f163(__VA_ARGS__))
+#define f1_fill_behind_reduce_sum_4x3_3_f163(...) \
+  TC_TRACE("f1_fill_behind_reduce_sum_4x3_3_f163(" #__VA_ARGS__ ")", f1_fill_behind_reduce_sum_4x3_3_f163(__VA_ARGS__))
 #undef memcpy
 #define memcpy(...) TC_TRACE("memcpy(" #__VA_ARGS__ ")", memcpy(__VA_ARGS__))
 #else
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
-static const tc_work f1_work[] = {
-  {"fill_behind_reduce_sum_4x3_3_f163", 0, 68, 0.4, 1}
-};
+static const tc_work f1_work[] = {{"fill_behind_reduce_sum_4x3_3_f163", 0, 68, 0.4, 1}};
 #endif

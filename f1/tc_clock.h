@@ -2,15 +2,15 @@
 /* Seconds since some moment, for the program around a model. */
 #ifndef TC_CLOCK_H
 #define TC_CLOCK_H
-#include "tc_io.h"
 #include <time.h>
+
+#include "tc_io.h"
 #if defined(_WIN32)
-#  define WIN32_LEAN_AND_MEAN
-#  include <windows.h>
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
 #endif
 
-TC_IO double tc_now(void)
-{
+TC_IO double tc_now(void) {
 #if defined(_WIN32)
   LARGE_INTEGER ticks, a_second;
   QueryPerformanceFrequency(&a_second);

@@ -7,11 +7,11 @@
 /* --- inflate, RFC 1951 */
 typedef struct {
   const unsigned char *in, *in_end;
-  unsigned char *out;
-  size_t   used, room;
-  uint32_t bits;   /* read but not yet taken, lowest first */
-  int      count;
-  int      bad;    /* input or output ran out, or a code does not exist */
+  unsigned char* out;
+  size_t used, room;
+  uint32_t bits; /* read but not yet taken, lowest first */
+  int count;
+  int bad; /* input or output ran out, or a code does not exist */
 } tc_inflater;
 
 /* A canonical Huffman code: how many codes each length has, and the symbols in the order of their codes. */
@@ -20,8 +20,7 @@ typedef struct {
   uint16_t symbols[288];
 } tc_huffman;
 
-TC_IO unsigned tc_take_bits(tc_inflater *z, int n)
-{
+TC_IO unsigned tc_take_bits(tc_inflater* z, int n) {
   unsigned v;
   while (z->count < n) {
     if (z->in == z->in_end) {
@@ -37,8 +36,7 @@ TC_IO unsigned tc_take_bits(tc_inflater *z, int n)
   return v;
 }
 
-TC_IO void tc_huffman_make(tc_huffman *h, const uint8_t *length, int symbols)
-{
+TC_IO void tc_huffman_make(tc_huffman* h, const uint8_t* length, int symbols) {
   uint16_t next[16] = {0};
   memset(h->lengths, 0, sizeof h->lengths);
   for (int s = 0; s < symbols; s++) h->lengths[length[s]]++;
@@ -49,8 +47,7 @@ TC_IO void tc_huffman_make(tc_huffman *h, const uint8_t *length, int symbols)
 }
 
 /* Reads one code, a bit at a time: codes of one length are consecutive numbers. */
-TC_IO unsigned tc_huffman_take(tc_inflater *z, const tc_huffman *h)
-{
+TC_IO unsigned tc_huffman_take(tc_inflater* z, const tc_huffman* h) {
   unsigned code = 0, first = 0, index = 0;
   for (int l = 1; l < 16; l++) {
     const unsigned codes = h->lengths[l];
@@ -64,8 +61,7 @@ TC_IO unsigned tc_huffman_take(tc_inflater *z, const tc_huffman *h)
   return 0;
 }
 
-TC_IO void tc_inflate_stored(tc_inflater *z)
-{
+TC_IO void tc_inflate_stored(tc_inflater* z) {
   unsigned length;
   z->bits = 0;
   z->count = 0;
@@ -85,23 +81,29 @@ TC_IO void tc_inflate_stored(tc_inflater *z)
 }
 
 /* Lengths and distances of matches: base value and extra bits by code. */
-TC_IO void tc_inflate_coded(tc_inflater *z, const tc_huffman *literals, const tc_huffman *distances)
-{
+TC_IO void tc_inflate_coded(tc_inflater* z, const tc_huffman* literals, const tc_huffman* distances) {
   while (!z->bad) {
     const unsigned symbol = tc_huffman_take(z, literals);
     unsigned length, code, distance;
     if (symbol == 256 || z->bad) return;
     if (symbol < 256) {
-      if (z->used == z->room) z->bad = 1;
-      else z->out[z->used++] = (unsigned char)symbol;
+      if (z->used == z->room)
+        z->bad = 1;
+      else
+        z->out[z->used++] = (unsigned char)symbol;
       continue;
     }
     code = symbol - 257;
-    if (code < 8) length = code + 3;
-    else if (code < 28) length = ((4 + code % 4) << (code / 4 - 1)) + 3 + tc_take_bits(z, (int)code / 4 - 1);
-    else length = 258;
+    if (code < 8)
+      length = code + 3;
+    else if (code < 28)
+      length = ((4 + code % 4) << (code / 4 - 1)) + 3 + tc_take_bits(z, (int)code / 4 - 1);
+    else
+      length = 258;
     code = tc_huffman_take(z, distances);
-    distance = code < 4 ? code + 1 : code < 30 ? ((2 + code % 2) << (code / 2 - 1)) + 1 + tc_take_bits(z, (int)code / 2 - 1) : 0;
+    distance = code < 4    ? code + 1
+               : code < 30 ? ((2 + code % 2) << (code / 2 - 1)) + 1 + tc_take_bits(z, (int)code / 2 - 1)
+                           : 0;
     if (symbol > 285 || distance == 0 || distance > z->used || z->room - z->used < length) {
       z->bad = 1;
       return;
@@ -111,11 +113,11 @@ TC_IO void tc_inflate_coded(tc_inflater *z, const tc_huffman *literals, const tc
 }
 
 /* Reads the two codes of a block that brings its own, which are themselves coded. */
-TC_IO void tc_inflate_codes(tc_inflater *z, tc_huffman *literals, tc_huffman *distances)
-{
+TC_IO void tc_inflate_codes(tc_inflater* z, tc_huffman* literals, tc_huffman* distances) {
   static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
   uint8_t length[320] = {0};
-  const int n_literals = (int)tc_take_bits(z, 5) + 257, n_distances = (int)tc_take_bits(z, 5) + 1, n_codes = (int)tc_take_bits(z, 4) + 4;
+  const int n_literals = (int)tc_take_bits(z, 5) + 257, n_distances = (int)tc_take_bits(z, 5) + 1,
+            n_codes = (int)tc_take_bits(z, 4) + 4;
   for (int i = 0; i < n_codes; i++) length[order[i]] = (uint8_t)tc_take_bits(z, 3);
   tc_huffman_make(literals, length, 19);
   memset(length, 0, sizeof length);
@@ -135,8 +137,7 @@ TC_IO void tc_inflate_codes(tc_inflater *z, tc_huffman *literals, tc_huffman *di
 }
 
 /* 1 if `size` bytes of deflated data fill `out` exactly. */
-TC_IO int tc_inflate(const unsigned char *in, size_t size, unsigned char *out, size_t room)
-{
+TC_IO int tc_inflate(const unsigned char* in, size_t size, unsigned char* out, size_t room) {
   tc_inflater z = {in, in + size, out, 0, room, 0, 0, 0};
   tc_huffman literals, distances;
   unsigned last = 0;
@@ -164,16 +165,14 @@ TC_IO int tc_inflate(const unsigned char *in, size_t size, unsigned char *out, s
 }
 
 /* --- zip */
-TC_IO size_t tc_zip_number(const unsigned char *p, int bytes)
-{
+TC_IO size_t tc_zip_number(const unsigned char* p, int bytes) {
   size_t v = 0;
   while (bytes-- > 0) v = v << 8 | p[bytes];
   return v;
 }
 
 /* The central directory's entry of a member, or NULL; *entries is set to the number of members. */
-TC_IO const unsigned char *tc_zip_find(const unsigned char *file, size_t size, const char *member, size_t *entries)
-{
+TC_IO const unsigned char* tc_zip_find(const unsigned char* file, size_t size, const char* member, size_t* entries) {
   const unsigned char *end = file + size, *p = size < 22 ? NULL : end - 22;
   *entries = 0;
   while (p != NULL && memcmp(p, "PK\5\6", 4) != 0) p = p > file && end - p < 70000 ? p - 1 : NULL;
@@ -194,20 +193,23 @@ TC_IO const unsigned char *tc_zip_find(const unsigned char *file, size_t size, c
 }
 
 /* Reads the .npy file that an entry names. `what` is for messages. */
-TC_IO int tc_npz_parse(tc_tensor *t, const unsigned char *file, size_t size, const unsigned char *entry, const char *what)
-{
-  const size_t method = tc_zip_number(entry + 10, 2), packed = tc_zip_number(entry + 20, 4), plain = tc_zip_number(entry + 24, 4), local = tc_zip_number(entry + 42, 4);
+TC_IO int tc_npz_parse(tc_tensor* t, const unsigned char* file, size_t size, const unsigned char* entry,
+                       const char* what) {
+  const size_t method = tc_zip_number(entry + 10, 2), packed = tc_zip_number(entry + 20, 4),
+               plain = tc_zip_number(entry + 24, 4), local = tc_zip_number(entry + 42, 4);
   size_t start;
-  unsigned char *data;
+  unsigned char* data;
   int bad;
-  if (packed == 0xffffffffu || plain == 0xffffffffu) return tc_fail("%s: archives of 4 GiB and more are not read", what);
+  if (packed == 0xffffffffu || plain == 0xffffffffu)
+    return tc_fail("%s: archives of 4 GiB and more are not read", what);
   if (local > size || size - local < 30) return tc_fail("%s: broken archive", what);
   start = local + 30 + tc_zip_number(file + local + 26, 2) + tc_zip_number(file + local + 28, 2);
   if (start > size || size - start < packed) return tc_fail("%s: broken archive", what);
   if (method == 0 && packed == plain) return tc_npy_parse(t, file + start, plain, what);
   if (method != 8 || plain / 1100 > packed) return tc_fail("%s: stored in a way that is not read", what);
-  data = (unsigned char *)tc_allocate(plain);
-  bad = tc_inflate(file + start, packed, data, plain) ? tc_npy_parse(t, data, plain, what) : tc_fail("%s: broken archive", what);
+  data = (unsigned char*)tc_allocate(plain);
+  bad = tc_inflate(file + start, packed, data, plain) ? tc_npy_parse(t, data, plain, what)
+                                                      : tc_fail("%s: broken archive", what);
   free(data);
   return bad;
 }

@@ -2,15 +2,15 @@
 /* What the program around a model says about tensors: a comparison, a summary, the largest values. */
 #ifndef TC_REPORT_H
 #define TC_REPORT_H
-#include "tc_io.h"
 #include <math.h>
 
+#include "tc_io.h"
+
 /* Numbers of a tensor: complex elements are two. */
-TC_IO int64_t tc_numbers(const tc_tensor *t) { return tc_elements(t) * (tc_dtype(t->dtype)->kind == 'c' ? 2 : 1); }
+TC_IO int64_t tc_numbers(const tc_tensor* t) { return tc_elements(t) * (tc_dtype(t->dtype)->kind == 'c' ? 2 : 1); }
 
 /* A double's place in the order of all floats of a type: neighbours differ by 1. */
-TC_IO int64_t tc_place(int dtype, double x)
-{
+TC_IO int64_t tc_place(int dtype, double x) {
   int64_t magnitude;
   if (dtype == TC_DOUBLE || dtype == TC_COMPLEX128) {
     double a = fabs(x);
@@ -26,8 +26,7 @@ TC_IO int64_t tc_place(int dtype, double x)
 }
 
 /* Prints one line. 0 if every number is within atol + rtol * |expected|; NaN matches NaN, integers must be equal. */
-TC_IO int tc_compare(const char *name, const tc_tensor *got, const tc_tensor *expected, double rtol, double atol)
-{
+TC_IO int tc_compare(const char* name, const tc_tensor* got, const tc_tensor* expected, double rtol, double atol) {
   const int is_float = tc_dtype(got->dtype)->kind == 'f' || tc_dtype(got->dtype)->kind == 'c';
   const int64_t n = tc_numbers(got), wide = tc_dtype(got->dtype)->bytes == 8 && !is_float;
   double max_abs = 0, max_rel = 0;
@@ -36,9 +35,10 @@ TC_IO int tc_compare(const char *name, const tc_tensor *got, const tc_tensor *ex
   for (int64_t i = 0; i < n; i++) {
     const double a = tc_value(got, i), e = tc_value(expected, i), difference = fabs(a - e);
     int ok = a == e || (a != a && e != e);
-    if (wide) ok = memcmp((const int64_t *)got->data + i, (const int64_t *)expected->data + i, 8) == 0;
+    if (wide) ok = memcmp((const int64_t*)got->data + i, (const int64_t*)expected->data + i, 8) == 0;
     if (!ok && a == a && e == e) {
-      const uint64_t ulp = (uint64_t)tc_place(got->dtype, a) - (uint64_t)tc_place(got->dtype, e), distance = a > e ? ulp : 0 - ulp;
+      const uint64_t ulp = (uint64_t)tc_place(got->dtype, a) - (uint64_t)tc_place(got->dtype, e),
+                     distance = a > e ? ulp : 0 - ulp;
       if (difference > max_abs) max_abs = difference;
       if (e != 0 && difference / fabs(e) > max_rel) max_rel = difference / fabs(e);
       if (is_float && distance > max_ulp) max_ulp = distance;
@@ -46,16 +46,18 @@ TC_IO int tc_compare(const char *name, const tc_tensor *got, const tc_tensor *ex
     }
     if (!ok && wrong++ == 0) first = i;
   }
-  printf("output \"%s\": max abs %.3g  max rel %.3g  max ulp %llu  %s", name, max_abs, max_rel, (unsigned long long)max_ulp, wrong == 0 ? "PASS" : "FAIL");
+  printf("output \"%s\": max abs %.3g  max rel %.3g  max ulp %llu  %s", name, max_abs, max_rel,
+         (unsigned long long)max_ulp, wrong == 0 ? "PASS" : "FAIL");
   if (is_float) printf(" (rtol %g atol %g)", rtol, atol);
-  if (wrong > 0) printf(", %lld of %lld differ, first at %lld: %.9g, expected %.9g", (long long)wrong, (long long)n, (long long)first, tc_value(got, first), tc_value(expected, first));
+  if (wrong > 0)
+    printf(", %lld of %lld differ, first at %lld: %.9g, expected %.9g", (long long)wrong, (long long)n,
+           (long long)first, tc_value(got, first), tc_value(expected, first));
   printf("\n");
   return wrong != 0;
 }
 
 /* Shape, first values, smallest, largest, mean. */
-TC_IO void tc_summary(const char *name, const tc_tensor *t)
-{
+TC_IO void tc_summary(const char* name, const tc_tensor* t) {
   char text[512];
   const int64_t n = tc_numbers(t);
   double least = (double)INFINITY, most = -(double)INFINITY, sum = 0;
@@ -79,12 +81,11 @@ TC_IO void tc_summary(const char *name, const tc_tensor *t)
 }
 
 /* The k largest numbers of each row of the last axis, largest first; of equal ones, the first comes first. */
-TC_IO void tc_top(const char *name, const tc_tensor *t, int64_t k)
-{
+TC_IO void tc_top(const char* name, const tc_tensor* t, int64_t k) {
   const int64_t n = tc_elements(t), row = t->rank == 0 ? 1 : t->dims[t->rank - 1], rows = row > 0 ? n / row : 0;
-  unsigned char *taken;
+  unsigned char* taken;
   if (tc_dtype(t->dtype)->kind == 'c' || row <= 0) return;
-  taken = (unsigned char *)tc_allocate((size_t)row);
+  taken = (unsigned char*)tc_allocate((size_t)row);
   for (int64_t r = 0; r < rows && r < 16; r++) {
     memset(taken, 0, (size_t)row);
     printf("output \"%s\" row %lld:", name, (long long)r);

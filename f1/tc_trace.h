@@ -8,11 +8,11 @@
 #define TC_TRACE_H
 
 #ifndef TC_TRACE_BEGIN
-#  define TC_TRACE_BEGIN(step) tc_trace_begin(step)
-#  define TC_TRACE_END(step)   tc_trace_end(step)
+#define TC_TRACE_BEGIN(step) tc_trace_begin(step)
+#define TC_TRACE_END(step) tc_trace_end(step)
 #endif
 #ifndef TC_TRACE_WAIT
-#  define TC_TRACE_WAIT  /* until what was begun is done, where that is not so already */
+#define TC_TRACE_WAIT /* until what was begun is done, where that is not so already */
 #endif
 #define TC_TRACE(text, ...)              \
   do {                                   \
@@ -26,8 +26,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-void tc_trace_begin(const char *step);
-void tc_trace_end(const char *step);
+void tc_trace_begin(const char* step);
+void tc_trace_end(const char* step);
 #ifdef __cplusplus
 }
 #endif

@@ -183,6 +183,10 @@ def loop_cases():
           p = Softmax <axis = -1> (s)  o = MatMul(p, v2)  r = Add(o, q)  h = Mul(r, half)  y = Tanh(h)  m = ReduceMax <keepdims = 0> (y)  more = Less(m, bar) }>
         steps = Shape (all)""", {"x": (1, 8), "wk": (8, 8), "wv": (8, 8)}, {"most": np.int64(257), "bar": np.float32(5), "half": np.float32(0.5)},
                outputs=("last", "keys", "values", "all", "steps"), counted=True)
+    yield Case("loop_without_rows_at_first", """
+        y, p = Loop (most, , x) <body = step (int64 i, bool c, int64[t,4] s) => (bool more, int64[u,4] s2, int64 q) {
+          s2 = Concat <axis = 0> (s, r)  k = ReduceMax <keepdims = 0> (s2)  more = Less(k, bar)  q = Neg(k) }>""",
+               {"x": np.zeros((0, 4), np.int64), "r": ints(1, 2, 3, 4).reshape(1, 4)}, {"most": np.int64(4), "bar": np.int64(6)}, outputs=("y", "p"), counted=True)
     yield Case("loop_counts_in_loop", """
         a, all = Loop (m, , x) <body = outer (int64 i, bool c, float[3] s) => (bool on, float[3] t, float[3] sum) {
           f = Cast <to = 1> (i)  bar = Add(f, four)

@@ -168,6 +168,17 @@ def byte_cases():
         yield Case(f"{name}_twice_read", f"b = Cast <to = {to}> (x) c = Cast <to = 6> (b) y = Add (c, z)", {"x": wide, "z": np.arange(211, dtype=np.int32)}, outputs=("y", "b"))
 
 
+def padded_row_cases():
+    """Rows that end behind their operand: what several steps of a row read there is not the operand's."""
+    for before, after in ((0, 1), (1, 0), (2, 3)):
+        for shape in ((2,), (3, 5), (2, 33)):
+            pads = [0] * (len(shape) - 1) + [before] + [0] * (len(shape) - 1) + [after]
+            for name, rest in (("softmax", "y = Softmax (v)"), ("deviation", "m = ReduceMean (v, last) d = Sub (v, m) q = Mul (d, v) y = ReduceMax (q, last)"),
+                               ("norm", "y = LpNormalization <axis = -1> (v)")):
+                yield Case(f"padded_row_{name}_{before}_{after}_{'x'.join(map(str, shape))}", f"v = Pad (x, p, one) {rest}", {"x": shape},
+                           {"p": ints(*pads), "one": np.float32(1.5), "last": ints(-1)})
+
+
 def exchanged_cases():
     """Rows whose stages have their axes in different orders, all of one size, so that sizes do not tell them apart."""
     for first, second in (((0, 3, 1, 2), (0, 2, 3, 1)), ((0, 2, 1, 3), (0, 2, 1, 3)), ((1, 0, 2, 3), (0, 1, 3, 2)), ((3, 2, 1, 0), (1, 0, 3, 2)), ((0, 1, 3, 2), (2, 3, 0, 1))):
@@ -180,4 +191,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases(), *padded_row_cases()]

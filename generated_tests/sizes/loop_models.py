@@ -131,9 +131,45 @@ def counted_outside(b):
         b.output(at, TensorProto.INT64)
 
 
+def unrolled(b):
+    """Loops that become their iterations, since a state grows, and stack something beside it."""
+    x, w = b.input("x", ["n", 2]), b.weight(3, 4)
+    four, yes = b.scalar(4, np.int64), b.constant(True)
+    turned = b.op("Transpose", x, perm=[1, 0])
+    body = parser.parse_graph(f"""step (int64 i, bool go, float[t, 2] s, float[v, n] r, float[3, 4] a) => (bool on, float[t2, 2] s2, float[v2, n] r2, float[3, 4] a2, int64 p, float[3, 4] q, float[2] o) {{
+        on = Identity({yes})  s2 = Concat <axis = 0> (s, {b.weight(1, 2)})  r2 = Concat <axis = 0> (r, r)  a2 = Neg(a)  p = Neg(i)  q = Identity(a2)
+        o = ReduceSum <keepdims = 0> (s2, {b.ints(0)}) }}""")
+    y, r, a, p, q, o = b.op("Loop", four, yes, x, turned, w, outputs=6, body=body)
+    for v in (y, r, a, q, o):
+        b.output(v)
+    b.output(p, TensorProto.INT64)
+    sized = parser.parse_graph(f"step (int64 i, bool go, float[t, 2] s) => (bool on, float[t2, 2] s2, float[n, 2] q) {{ on = Identity({yes})  s2 = Concat <axis = 0> ({x}, s)  f = Cast <to = 1> (i)  q = Sub({x}, f) }}")
+    y, q = b.op("Loop", four, yes, b.weight(3, 2), outputs=2, body=sized)
+    b.output(y)
+    b.output(q)
+    b.output(b.op("ReduceSum", q, b.ints(1), keepdims=0))
+
+
+def handed_on(b):
+    """States that no iteration changes, and such that change places."""
+    x, y = b.input("x", ["n", 2]), b.input("y", ["n", 2])
+    n = b.op("Squeeze", size(b, x, 0))
+    body = parser.parse_graph("step (int64 i, bool go, float[n, 2] s, float[n, 2] t) => (bool on, float[n, 2] s2, float[n, 2] t2, float[n, 2] p) { on = Identity(go)  s2 = Identity(s)  t2 = Neg(t)  p = Sub(t, s) }")
+    for v in b.op("Loop", n, "", x, y, outputs=3, body=body):
+        b.output(v)
+    swap = parser.parse_graph("step (int64 i, bool go, float[n, 2] s, float[n, 2] t) => (bool go, float[n, 2] t, float[n, 2] s2) { s2 = Relu(s) }")
+    s, t = b.op("Loop", b.scalar(3, np.int64), "", x, y, outputs=2, body=swap)
+    b.output(b.op("Identity", s))
+    b.output(t)
+    kept = parser.parse_graph(f"""outer (int64 i, bool go, float[t, 2] s) => (bool on, float[t2, 2] s2) {{ on = Identity(go)
+        u, v = Loop <body = inner (int64 j, bool c, float[t, 2] a, float[t, 2] b) => (bool d, float[t, 2] b2, float[t, 2] a2) {{ d = Identity(c)  b2 = Identity(b)  a2 = Neg(a) }}> ({b.scalar(3, np.int64)}, {b.constant(True)}, s, s)
+        s2 = Concat <axis = 0> (u, {b.weight(1, 2)}) }}""")
+    b.output(b.op("Loop", b.scalar(300, np.int64), b.op("Squeeze", b.op("Less", b.scalar(-9.0), b.op("ReduceSum", b.op("Abs", x), keepdims=1), ), b.ints(0, 1)), x, body=kept))
+
+
 # ONNX Runtime divides by zero where a scanned tensor is empty.
 ALL = [
     (scans, {"n": (1, 9), "b": (1, 4)}), (scans, {"n": (4, 4), "b": (1, 4)}), (words, {"batch": (1, 3), "seq": (1, 11)}), (words, {"batch": (2, 2), "seq": (1, 5)}),
-    (counted_outside, {"n": (1, 7)}), (counted_outside, {"n": (1, 2)}), (grown, {"n": (1, 5), "k": (0, 6)}),
+    (unrolled, {"n": (1, 5)}), (handed_on, {"n": (1, 5)}), (counted_outside, {"n": (1, 7)}), (counted_outside, {"n": (1, 2)}), (grown, {"n": (1, 5), "k": (0, 6)}),
     (rows_one_by_one, {"n": (1, 8)}), (until_enough, {"n": (1, 9)}), (states_of_a_size, {"n": (1, 5), "m": (1, 7)}),
 ]

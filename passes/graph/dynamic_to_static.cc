@@ -95,11 +95,20 @@ class Sweep {
         continue;
       }
       const Loc here = location_of(*n);
+      // Where it is refused, what it has kept behind the loop goes, and `it` with it.
+      const auto unrolled = [&](const Node* loop, const auto& step) {
+        try {
+          return step();
+        } catch (const Error&) {
+          it = std::next(NodeIterator(loop->self));
+          throw;
+        }
+      };
       try {
         if (outermost && lists_.carries_lists(*n))
-          it = lists_.unroll(g, n);
+          it = unrolled(n, [&] { return lists_.unroll(g, n); });
         else if (growing.has_begun(*n) || grows(*n))
-          it = growing.step(g, n);
+          it = unrolled(n, [&] { return growing.step(g, n); });
         else
           node(g, n, sizes, outermost);
       } catch (const Error& e) {
@@ -258,10 +267,10 @@ class Sweep {
       Graph& body = *n->regions.at(0);
       if (Value* go = body.inputs()[1]; go->is_used())
         body.replace_uses(go, body.add_constant(go->name, scalar_constant(DType::Bool, 1)));
-      capture_states(g, n, 2, own_inputs(*n), 1);
+      capture_states(g, n, 2, own_inputs(*n), 1, sizes);
     }
     if (n->is("Scan")) {
-      capture_states(g, n, 0, own_inputs(*n) - size_t(n->attr_int("num_scan_inputs", 0)), 0);
+      capture_states(g, n, 0, own_inputs(*n) - size_t(n->attr_int("num_scan_inputs", 0)), 0, sizes);
     }
     const size_t own = own_inputs(*n);
     std::vector<BoundedSizes> inside = sizes.capture(g, n, own, growing);
@@ -269,7 +278,8 @@ class Sweep {
     sink_constants(g, n, own);
     for (size_t k = 0; k < inside.size(); k++) {
       std::vector<ValueType> declared;
-      for (const Value* v : n->regions[k]->outputs()) declared.push_back(v->type);
+      // An input has the type that it gets; what is declared of it says no more.
+      for (const Value* v : n->regions[k]->outputs()) declared.push_back(v->producer ? v->type : ValueType());
       graph(*n->regions[k], inside[k], false);
       inside[k].fit_states(*n->regions[k], growing);
       inside[k].keep_declared(*n->regions[k], declared);
@@ -279,7 +289,7 @@ class Sweep {
   }
 
   /// Operands [first, last) of a Loop or Scan are its states; `skip` outputs of the body come before the next states.
-  static void capture_states(Graph& g, Node* n, size_t first, size_t last, size_t skip) {
+  static void capture_states(Graph& g, Node* n, size_t first, size_t last, size_t skip, BoundedSizes& sizes) {
     Graph& body = *n->regions.at(0);
     for (size_t k = first; k < last; ++k) {
       Value* state = body.inputs()[k];
@@ -289,6 +299,7 @@ class Sweep {
       body.replace_uses(state, body.add_input(state->name, state->type));
       if (Value* last_state = n->outputs[k - first]; last_state && last_state->is_used())
         replace_value(g, n, last_state, n->inputs[k]);
+      sizes.follow_copies(g, n->self);
     }
   }
 

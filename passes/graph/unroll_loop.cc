@@ -41,20 +41,22 @@ int64_t LoopUnroller::known_bound(Graph& g, const Node& n, size_t k, int64_t oth
   return c->as_int(0);
 }
 
-/// The results of a Loop that has ended, in its place.
+/// The results of a Loop that has ended, in its place. Returns the first node of what is stacked, or the one behind the loop.
 NodeIterator LoopUnroller::end(Graph& g, Node* n, const std::vector<Value*>& states, const Copied& copied) {
   const Unrolled& u = unrolled_[n->id];
-  for (size_t k = 0; k < n->outputs.size(); k++) {
+  for (size_t k = 0; k < states.size(); k++) {
     Value* out = n->outputs[k];
     if (!out || !out->is_used()) continue;
-    if (k < states.size()) {
-      // An Identity, also of a list, says the same with a name of its own.
-      Node* copy = insert_for(g, *n, n, "Identity", {states[k]}, {out->name});
-      g.set_type(copy->outputs[0], states[k]->type);
-      if (copied) copied(states[k], copy->outputs[0]);
-      g.replace_uses(out, copy->outputs[0]);
-      continue;
-    }
+    // An Identity, also of a list, says the same with a name of its own.
+    Node* copy = insert_for(g, *n, n, "Identity", {states[k]}, {out->name});
+    g.set_type(copy->outputs[0], states[k]->type);
+    if (copied) copied(states[k], copy->outputs[0]);
+    g.replace_uses(out, copy->outputs[0]);
+  }
+  const InsertionPoint point(g, *n);
+  for (size_t k = states.size(); k < n->outputs.size(); k++) {
+    Value* out = n->outputs[k];
+    if (!out || !out->is_used()) continue;
     if (k - states.size() >= u.scanned.size()) refuse(g, *n, "a loop without iterations that collects results");
     std::vector<Value*> rows;
     Value* axes = g.add_constant(derived(out->name, "_axis"), int64_constant({0}));
@@ -64,9 +66,8 @@ NodeIterator LoopUnroller::end(Graph& g, Node* n, const std::vector<Value*>& sta
     g.replace_uses(out, add_op(g, n, "Concat", rows, out->name, {{"axis", int64_t(0)}}));
   }
   forget(g, *n);
-  const NodeIterator behind = std::next(NodeIterator(n->self));
   g.erase(n);
-  return behind;
+  return point.next();
 }
 
 /// The Loop that goes on behind an iteration of these results: `n`'s body and outputs, the next states.

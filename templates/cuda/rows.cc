@@ -13,6 +13,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -62,13 +63,21 @@ class RowLoops final : RowElements {
   Expr read_again(const RowStep& step) const {
     for (const Expr& value : values_of(step))
       for (const Load* l : loads_of(value)) {
-        if (l->buffer->scope != Scope::Global || !walks_rows(l->index[0])) continue;
+        if (l->buffer->scope != Scope::Global || !walks_rows(l->index[0]) || !is_inside(*l)) continue;
         const Expr read = load(l->buffer, l->index);
         int uses = 0;
         for (const RowStep& s : r_.steps) uses += along_row(s) && reads(s, read) ? 1 : 0;
         if (uses > 1) return read;
       }
     return {};
+  }
+  // Has the operand all elements of every row? What a condition leaves out, as behind the end of what is padded, is not there.
+  bool is_inside(const Load& l) const {
+    Ranges ranges;
+    for (const auto* axes : {&r_.c.axes, &r_.columns})
+      for (const Axis& a : *axes) ranges[a.var.get()] = {0, a.extent.value - 1};
+    const Range at = interval(l.index[0], ranges);
+    return at.min >= 0 && at.max < num_elements(static_dims(l.buffer->shape));
   }
   bool walks_rows(const Expr& index) const {
     if (!uses_var(index, r_.columns[0].var)) return false;
