@@ -67,7 +67,7 @@ Node* BoundedSizes::widen_states(Graph& g, Node* n, const std::vector<ValueType>
   for (const GrowingState& s : growing) {
     Value* x = n->inputs[2 + s.state];
     std::vector<int64_t> pads(2 * size_t(rank_of(x)), 0);
-    pads[size_t(rank_of(x) + s.axis)] = s.capacity - dims_of(x)[size_t(s.axis)];
+    pads[size_t(rank_of(x)) + size_t(s.axis)] = s.capacity - dims_of(x)[size_t(s.axis)];
     Value* wide = add_op(g, n, "Pad", {x, g.add_constant(derived(x->name, "_pads"), int64_constant(pads))},
                          derived(x->name, "_room"));
     note_others(wide, x, s.axis);
@@ -98,7 +98,7 @@ void BoundedSizes::fit_states(Graph& body, const std::vector<GrowingState>& grow
                            {derived(v->name, "_fitted")});
     } else {
       std::vector<int64_t> pads(2 * size_t(rank_of(v)), 0);
-      pads[size_t(rank_of(v) + s.axis)] = s.capacity - room;
+      pads[size_t(rank_of(v)) + size_t(s.axis)] = s.capacity - room;
       fitted = body.append("Pad", {v, body.add_constant(derived(v->name, "_pads"), int64_constant(pads))},
                            {derived(v->name, "_fitted")});
     }

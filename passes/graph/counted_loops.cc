@@ -92,7 +92,7 @@ int64_t bytes_of_parts(const Node& n, size_t states) {
 std::optional<SizeForm> BoundedSizes::captured_size(Graph& g, Node* n, size_t k) {
   const Value* v = n->inputs[k];
   if (v->constant || v->type != ValueType::tensor(DType::I64, {})) return std::nullopt;
-  const auto form = element(v, 0);
+  auto form = element(v, 0);
   if (!form || form->fixed() || counts_.least(*form) < 0) return std::nullopt;
   g.set_input(n, k, counts_.value_of(g, n, *form, derived(v->name, "_size")));
   return form;
