@@ -112,14 +112,13 @@ void infer_loop(Graph& g, Node& n) {
     require(n, before.kind == after.kind && before.dtype == after.dtype,
             "a state of type " + to_text(before) + " becomes " + to_text(after));
     if (!(before == after))
-      raise(n, "TC0301", ExitCode::Unsupported,
-            "a state's shape changes from one iteration to the next: " + to_text(before) + " becomes " + to_text(after),
-            {"a state may grow by the same number of elements in every iteration, where the trip count is a constant "
-             "or computed from "
-             "sizes; otherwise such a loop is unrolled where it is known when the model is compiled how often it runs, "
-             "at most 256 "
-             "times; else let the state have room for all and write into it (ScatterND), or stack what is new as a "
-             "scan output"});
+      raise(
+          n, "TC0301", ExitCode::Unsupported,
+          "a state's shape changes from one iteration to the next: " + to_text(before) + " becomes " + to_text(after),
+          {"a state may grow by the same number of elements in every iteration, where the trip count is a constant or "
+           "computed from sizes; otherwise such a loop is unrolled where it is known when the model is compiled how "
+           "often it runs, at most 256 times; else let the state have room for all and write into it (ScatterND), or "
+           "stack what is new as a scan output"});
     require_sizes(n, *in[size_t(2 + s)]);
     if (n.outputs[size_t(s)]) g.set_type(n.outputs[size_t(s)], after);
   }

@@ -40,8 +40,8 @@ Node* BoundedSizes::widen_states(Graph& g, Node* n, const std::vector<ValueType>
   if (most < 0 || is_open(most)) return n;
   std::vector<GrowingState> all;
   std::vector<Counter> counters;
-  std::vector<std::pair<SizeForm, int64_t>>
-      kinds;  // of the counters: how long states are first, and by how much they grow
+  // Of the counters: how long states are first, and by how much they grow.
+  std::vector<std::pair<SizeForm, int64_t>> kinds;
   for (size_t k = 0; k < after.size(); k++) {
     const Value* x = n->inputs[2 + k];
     if (x->type == after[k]) continue;
@@ -87,21 +87,13 @@ void BoundedSizes::fit_states(Graph& body, const std::vector<GrowingState>& grow
     Value* v = body.outputs().at(1 + s.state);
     if (!v->type.is_static_tensor() || s.axis >= rank_of(v)) continue;
     const int64_t room = dims_of(v)[size_t(s.axis)];
-    if (room == s.capacity) continue;
+    if (room <= s.capacity) continue;
     const auto size = find(v, s.axis);
     const auto ints = [&](const char* suffix, int64_t number) {
       return body.add_constant(derived(v->name, suffix), int64_constant({number}));
     };
-    Node* fitted = nullptr;
-    if (room > s.capacity) {
-      fitted = body.append("Slice", {v, ints("_begin", 0), ints("_end", s.capacity), ints("_axis", s.axis)},
-                           {derived(v->name, "_fitted")});
-    } else {
-      std::vector<int64_t> pads(2 * size_t(rank_of(v)), 0);
-      pads[size_t(rank_of(v)) + size_t(s.axis)] = s.capacity - room;
-      fitted = body.append("Pad", {v, body.add_constant(derived(v->name, "_pads"), int64_constant(pads))},
-                           {derived(v->name, "_fitted")});
-    }
+    Node* fitted = body.append("Slice", {v, ints("_begin", 0), ints("_end", s.capacity), ints("_axis", s.axis)},
+                               {derived(v->name, "_fitted")});
     infer_types(body, *fitted);
     note_others(fitted->outputs[0], v, s.axis);
     if (size) note(fitted->outputs[0], {s.axis, size->count, s.capacity});

@@ -224,7 +224,7 @@ Node* BoundedSizes::loop_of_scan(Graph& g, Node* n) {
     from_end = body.graph.append("Sub", {last, step}, {derived(name, "_from_end")})->outputs[0];
   }
   for (size_t k = 0; k < scanned; k++) {
-    Value* at = k < backwards.size() && backwards[k] == 1 ? from_end : step;
+    Value* at = backwards[k] == 1 ? from_end : step;
     const ModelText part = old.inputs()[states + k]->name;
     body.args.push_back(body.graph.append("Gather", {whole[k], at}, {part}, {{"axis", axes[k]}})->outputs[0]);
   }

@@ -96,21 +96,23 @@ class Sweep {
       }
       const Loc here = location_of(*n);
       // Where it is refused, what it has kept behind the loop goes, and `it` with it.
-      const auto unrolled = [&](const Node* loop, const auto& step) {
+      const auto unrolled = [&](const auto& step) {
         try {
           return step();
         } catch (const Error&) {
-          it = std::next(NodeIterator(loop->self));
+          it = std::next(NodeIterator(n->self));
           throw;
         }
       };
       try {
         if (outermost && lists_.carries_lists(*n))
-          it = unrolled(n, [&] { return lists_.unroll(g, n); });
-        else if (growing.has_begun(*n) || grows(*n))
-          it = unrolled(n, [&] { return growing.step(g, n); });
+          it = unrolled([&] { return lists_.unroll(g, n); });
+        else if (growing.has_begun(*n))
+          it = unrolled([&] { return growing.step(g, n); });
+        else if (const auto first = first_iteration(*n); first && is_unrolled(*n, *first))
+          it = unrolled([&] { return growing.step(g, n); });
         else
-          node(g, n, sizes, outermost);
+          node(g, n, sizes, outermost, first);
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
         Diagnostic d = e.diagnostic();
@@ -127,25 +129,24 @@ class Sweep {
            std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
   }
 
-  /// Does a state have other sizes behind an iteration than before, in a loop of which can be known when it ends?
-  bool grows(const Node& n) const {
-    if (!n.is("Loop") || !states_may_grow(n)) return false;
-    const LoopFacts facts = loop_facts(n);
-    if (facts.asks_limit || facts.asks_start || !facts.ends() || !may_be_unrolled(n, facts.limit)) return false;
-    const auto first = first_iteration(n);
-    if (!first || !first->end_is_known) return false;
-    for (size_t k = 0; k < first->states.size(); k++)
-      if (first->states[k] != n.inputs[2 + k]->type) return true;
-    return false;
-  }
-
   struct FirstIteration {
     std::vector<ValueType> states;  // behind it
     bool end_is_known = false;
   };
-  /// What the first iteration of a Loop makes of its states; nothing where it has a problem, which is told when the loop itself is
-  /// looked at.
+  /// Does a state have other sizes behind an iteration than before, in a loop of which can be known when it ends?
+  static bool is_unrolled(const Node& n, const FirstIteration& first) {
+    const LoopFacts facts = loop_facts(n);
+    if (facts.asks_limit || facts.asks_start || !facts.ends() || !may_be_unrolled(n, facts.limit)) return false;
+    if (!first.end_is_known) return false;
+    for (size_t k = 0; k < first.states.size(); k++)
+      if (first.states[k] != n.inputs[2 + k]->type) return true;
+    return false;
+  }
+
+  /// What the first iteration of a Loop makes of its states, if these may grow; nothing where it has a problem, which is told when the
+  /// loop itself is looked at.
   static std::optional<FirstIteration> first_iteration(const Node& n) {
+    if (!n.is("Loop") || !states_may_grow(n)) return std::nullopt;
     Graph first = n.regions.at(0)->clone();
     for (size_t k = 0; k < n.inputs.size(); k++) {
       Value* in = first.inputs()[k];
@@ -190,11 +191,12 @@ class Sweep {
     });
   }
 
-  void node(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
+  void node(Graph& g, Node* n, BoundedSizes& sizes, bool outermost,
+            const std::optional<FirstIteration>& first = std::nullopt) {
     if (outermost) n = lists_.resolve(g, n);
     if (!n) return;
     if (!n->regions.empty()) {
-      return loop(g, sizes.loop_of_scan(g, n), sizes, outermost);
+      return loop(g, sizes.loop_of_scan(g, n), sizes, outermost, first);
     }
     if (expand(g, n, sizes)) return;
     if (sizes.replace_shape(g, n)) return;
@@ -216,11 +218,10 @@ class Sweep {
   }
 
   /// An If, a Loop or a Scan.
-  void loop(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
+  void loop(Graph& g, Node* n, BoundedSizes& sizes, bool outermost, const std::optional<FirstIteration>& first) {
     const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
     std::vector<GrowingState> growing;
-    if (n->is("Loop") && states_may_grow(*n))
-      if (const auto first = first_iteration(*n)) n = sizes.widen_states(g, n, first->states, growing);
+    if (first) n = sizes.widen_states(g, n, first->states, growing);
     regions(g, n, sizes, growing);
     if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
     n = sizes.count_iterations(g, n);
@@ -297,8 +298,9 @@ class Sweep {
       g.add_node_input(n, n->inputs[k]);
       ++n->captures;
       body.replace_uses(state, body.add_input(state->name, state->type));
-      if (Value* last_state = n->outputs[k - first]; last_state && last_state->is_used())
-        replace_value(g, n, last_state, n->inputs[k]);
+      Value* last_state = n->outputs[k - first];
+      if (!last_state || !last_state->is_used()) continue;
+      replace_value(g, n, last_state, n->inputs[k]);
       sizes.follow_copies(g, n->self);
     }
   }
