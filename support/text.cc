@@ -19,16 +19,16 @@ void append_hex_byte(std::string& s, unsigned char c) {
 
 bool is_alnum(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
-// Keywords of C, C++ and CUDA, and the macros with small letters of C's and POSIX's headers.
+// Keywords of C, C++ and CUDA, and the macros with small letters of C's, POSIX's and Windows' headers.
 // clang-format off
 constexpr std::string_view kReserved[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand", "bitor", "blockDim", "blockIdx", "bool",
-    "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield",
+    "break", "case", "catch", "cdecl", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield",
     "compl", "complex", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "d_fileno",
     "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern",
-    "false", "far", "float", "for", "friend", "goto", "gridDim", "h_addr", "h_errno", "if", "imaginary", "inline", "int",
+    "false", "far", "float", "for", "friend", "goto", "gridDim", "h_addr", "h_errno", "hyper", "if", "imaginary", "inline", "int",
     "interface", "linux", "long", "main", "math_errhandling", "mutable", "namespace", "near", "new", "noexcept", "noreturn",
-    "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+    "not", "not_eq", "nullptr", "operator", "or", "or_eq", "pascal", "private", "protected", "public", "register", "reinterpret_cast",
     "requires", "restrict", "return", "sched_priority", "short", "signed", "sizeof", "small", "static", "static_assert",
     "static_cast", "stderr", "stdin", "stdout", "struct", "switch", "template", "this", "thread_local", "threadIdx", "throw",
     "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unix", "unsigned", "using", "virtual", "void",

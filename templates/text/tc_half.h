@@ -49,9 +49,9 @@ TC_INLINE tc_vf tc_load_f16(const uint16_t *p)
 TC_INLINE void tc_store_f16(uint16_t *p, tc_vf v)
 {
   const tc_vu sign = (tc_vu)v >> 16 & 0x8000, a = (tc_vu)v & 0x7fffffff;
-  const tc_vu small = (tc_vu)((tc_vf)a + 0.5f) - 0x3f000000, normal = (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13;
+  const tc_vu subnormal = (tc_vu)((tc_vf)a + 0.5f) - 0x3f000000, normal = (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13;
   const tc_vu is_small = (tc_vu)((tc_vi)a < 0x38800000), is_large = (tc_vu)((tc_vi)a >= 0x477ff000), is_nan = (tc_vu)((tc_vi)a > 0x7f800000);
-  const tc_vu finite = (small & is_small) | (normal & ~is_small);
+  const tc_vu finite = (subnormal & is_small) | (normal & ~is_small);
   const tc_vu h = (finite & ~is_large) | (0x7c00 & is_large) | (0x200 & is_nan);
   *(tc_vh_unaligned *)p = __builtin_convertvector(h | sign, tc_vh);
 }

@@ -313,8 +313,8 @@ TC_INLINE tc_vf tc_mod_near(tc_vf x, tc_vf y) { return (float)((double)x - trunc
 /* fmod: the sign is that of x; exact. Libm has the quotients of 2^27 and more, and what is not finite. */
 TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y)
 {
-  const tc_vm near = tc_and(tc_lt(tc_abs(x / y), tc_set(134217728.0f)), tc_lt(tc_abs(y), tc_set(INFINITY)));
-  return tc_any(tc_not(near)) ? TC_LANES2(fmodf, x, y) : tc_copysign(tc_mod_near(x, y), x);
+  const tc_vm exact = tc_and(tc_lt(tc_abs(x / y), tc_set(134217728.0f)), tc_lt(tc_abs(y), tc_set(INFINITY)));
+  return tc_any(tc_not(exact)) ? TC_LANES2(fmodf, x, y) : tc_copysign(tc_mod_near(x, y), x);
 }
 
 /* x^y = 2^(y log2 x) for positive finite x and finite y, by doubles; 1 ulp */

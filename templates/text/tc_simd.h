@@ -170,8 +170,8 @@ TC_INLINE tc_vf tc_rcp(tc_vf x) { return 1.0f / x; }  /* correctly rounded */
 TC_INLINE tc_vf tc_quotient(tc_vf x, tc_vf d)
 {
 #ifdef TC_FUSED
-  const tc_vf inverse = 1.0f / d, near = x * inverse;
-  return TC_FUSED(TC_FUSED(-near, d, x), inverse, near);
+  const tc_vf inverse = 1.0f / d, quotient = x * inverse;
+  return TC_FUSED(TC_FUSED(-quotient, d, x), inverse, quotient);
 #else
   return x / d;
 #endif

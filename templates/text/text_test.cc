@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <regex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -188,6 +191,31 @@ TEST(Text, FoldersAreEmbedded) {
   for (const std::string_view name : names)
     EXPECT_NE(support_text(name).substr(0, 40).find("SPDX-License-Identifier: 0BSD"), std::string_view::npos) << name;
   EXPECT_THROW(support_folder("none/"), InternalError);
+}
+
+std::string without_comments(std::string_view text) {
+  std::string rest;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = std::min(text.find("/*", at), text.size());
+    rest += text.substr(at, begin - at);
+    at = begin == text.size() ? begin : text.find("*/", begin) + 2;
+  }
+  return std::regex_replace(rest, std::regex("//[^\\n]*"), "");
+}
+
+// windows.h, which a program may include first, has small names for macros; the text of emitted packages has none of them.
+TEST(Text, NoNameIsAMacroOfWindows) {
+  const std::set<std::string> macros = {"cdecl", "far", "huge", "hyper", "interface", "near", "pascal", "small",
+                                        "CONST", "ERROR", "IN", "OPTIONAL", "OUT", "THIS", "VOID"};
+  int words = 0;
+  for (const SupportFile& f : support_files()) {
+    if (!f.name.ends_with(".h") && !f.name.ends_with(".c")) continue;
+    const std::string text = without_comments(f.text);
+    const std::regex word(R"([A-Za-z_]\w*)");
+    for (std::sregex_iterator i(text.begin(), text.end(), word), end; i != end; ++i, ++words)
+      EXPECT_FALSE(macros.contains(i->str())) << f.name << ": " << i->str();
+  }
+  EXPECT_GT(words, 10000);
 }
 
 TEST(Text, IncludedFilesComeAlong) {
