@@ -10,10 +10,11 @@
 namespace tc {
 namespace {
 
-// Is it printed without a line before it? Whoever starts chunks may have something to tell them.
+// Is it printed as one statement? Whoever starts chunks may have something to tell them, and an index of a GPU is a line by itself.
 bool is_single(const Stmt& s) {
   const For* f = as<For>(s);
-  return as<Store>(s) || (f && f->kind != ForKind::Parallel) || as<Prefetch>(s) || as<Intrin>(s);
+  const bool is_loop = f && (f->kind == ForKind::Serial || f->kind == ForKind::Unroll || f->kind == ForKind::Vector);
+  return as<Store>(s) || is_loop || as<Prefetch>(s) || as<Intrin>(s);
 }
 
 std::string c_type(const Expr& e) {

@@ -198,7 +198,7 @@ void softmax_13(Upgrade& u) {
   const std::string x = u.node.input(0);
   const std::string shape = u.add("Shape", {x}, {}, "shape");
   u.set_input(0, u.add("Flatten", {x}, {attribute("axis", axis)}, "matrix"));
-  u.finish_output(0, "Reshape", {shape}, {});
+  u.finish_output(0, "Reshape", {shape}, {attribute("allowzero", 1)});  // a size may be 0
 }
 
 /// Version 1 repeats along one axis: `tiles` and `axis` are operands with one element.

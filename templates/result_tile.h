@@ -43,6 +43,8 @@ class TileMemory {
   /// are named after their operands, with the suffix.
   Stmt see(Stmt body, const ResultTile& tile, const Canonical& c, const std::vector<AxisRange>& ranges,
            const std::string& suffix) const;
+  /// The flat view of an operand of the whole function.
+  Buffer flat(const Buffer& operand) const { return memory_.at(operand.get()).flat; }
   /// Inputs, outputs and views of a schedule whose body is complete.
   void bind(Scheduled& s) const;
 

@@ -107,6 +107,13 @@ def whole_sum_cases():
     yield Case("whole_sums_remainder", "s = MatMul (x, w)\n t = Cast <to = 7> (s)\n u = Add (t, c)\n y = Mod (u, d)", {"x": x}, {"w": w, "c": ints(*range(7)), "d": ints(17)})
 
 
+def old_row_cases():
+    """Softmax and its kin before version 13 take a matrix, of tensors without elements, too."""
+    for op in ("Softmax", "LogSoftmax", "Hardmax"):
+        for shape, axis in (((3, 3, 0, 2), 1), ((2, 0, 3), 1), ((0, 2, 3), 2), ((2, 3, 0), 1)):
+            yield Case(f"old_{op.lower()}_{'x'.join(map(str, shape))}", f"y = {op} <axis = {axis}> (x)", {"x": shape}, opset=10)
+
+
 def long_integer_cases():
     """Extremes among integers of 64 bits, of which vectors hold 32."""
     for name, a, b, body in (("chosen", 2**40, 2**41, ""), ("added", 2**31 - 1, 5, "Add"), ("multiplied", 2**20, 2**21, "Mul")):
@@ -191,4 +198,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases(), *padded_row_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases(), *padded_row_cases(), *old_row_cases()]

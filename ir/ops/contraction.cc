@@ -125,19 +125,26 @@ Expr requantize(const Expr& accumulator, const Expr& scale, const Expr& zero_poi
   return cast(t, min(max(y, low), high));
 }
 
-/// The products in the type that the factors are computed in.
-Tensor wide_product(OpBuilder& op) {
+/// The products in the type that the factors are computed in. `count`: of how many terms; null: of all.
+Tensor wide_product(OpBuilder& op, const Expr& count = {}) {
   const Tensor a = op.in(0), b = op.in(1);
   const MatrixProduct p = matrix_product(op, a, b, 0, 1);
+  const DType t = compute_type(a.dtype());
   return op.reduce(
-      "matmul", Op::Add, compute_type(a.dtype()), p.dims(), {p.k},
+      "matmul", Op::Add, t, p.dims(), {p.k},
       [&](const Exprs& i, const Exprs& r) {
-        return widen(left_element(p, a, i, r[0])) * widen(right_element(p, b, i, r[0]));
+        const Expr term = widen(left_element(p, a, i, r[0])) * widen(right_element(p, b, i, r[0]));
+        return count ? select(r[0] < count, term, zero(t)) : term;
       },
       p.names());
 }
 
 void define_matmul(OpBuilder& op) { op.output(0, convert(op, wide_product(op), op.in(0).dtype(), "cast")); }
+
+/// MatMul of the first `count` columns of a and rows of b. What lies behind them may be anything.
+void define_counted_matmul(OpBuilder& op) {
+  op.output(0, convert(op, wide_product(op, op.in(2)({})), op.in(0).dtype(), "cast"));
+}
 
 /// A product times a number, rounded to halves once: what is between may be out of their range.
 void define_scaled_matmul(OpBuilder& op) {
@@ -218,6 +225,7 @@ OpFamily contraction_ops() {
                                         optional_attr("strides"),      optional_attr("dilations")};
   return {
       {"MatMul", 13, {}, define_matmul, "a b"},
+      {"counted_matmul", 1, {}, define_counted_matmul, "a b count", "matmul", "tc"},
       {"scaled_matmul", 1, {float_attr("scale", 1)}, define_scaled_matmul, "a b", "matmul", "tc"},
       {"Gemm",
        13,

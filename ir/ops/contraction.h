@@ -15,6 +15,8 @@ void define_einsum(OpBuilder& op);
 void define_conv(OpBuilder& op);
 void define_conv_integer(OpBuilder& op);
 void define_qlinear_conv(OpBuilder& op);
+/// Are weights known that times zero are no zero, infinities and NaN? False of null.
+bool has_infinite_weights(const Constant& w);
 void define_conv_transpose(OpBuilder& op);
 void define_deform_conv(OpBuilder& op);
 

@@ -10,23 +10,34 @@ struct Shifted {
   Tensor largest;
 };
 
-Shifted largest_of(OpBuilder& b, const Tensor& x) {
+/// `count`: of the elements that take part; null: all do.
+Shifted largest_of(OpBuilder& b, const Tensor& x, const Expr& count = {}) {
   const int axis = b.axis(b.attr_int("axis"), x.rank());
   const Reduction over = reduction_over(b, x.dims(), {axis}, false);
-  return {over,
-          reduce_over(b, "max", Op::Max, compute_type(x.dtype()), over, [&](const Exprs& at) { return widen(x(at)); })};
+  const DType t = compute_type(x.dtype());
+  return {over, reduce_over(b, "max", Op::Max, t, over, [&](const Exprs& at) {
+            return count ? select(at[size_t(axis)] < count, widen(x(at)), lowest(t)) : widen(x(at));
+          })};
 }
 
-void define_softmax(OpBuilder& b) {
+void softmax_of(OpBuilder& b, const Expr& count) {
   const Tensor x = b.in(0);
   const DType t = compute_type(x.dtype());
-  const auto [over, largest] = largest_of(b, x);
+  const size_t axis = size_t(b.axis(b.attr_int("axis"), x.rank()));
+  const auto [over, largest] = largest_of(b, x, count);
   const Tensor e =
       b.compute("exp", t, x.dims(), [&](const Exprs& i) { return exp(widen(x(i)) - largest(over.result_at(i))); });
-  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return e(at); });
+  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) {
+    return count ? select(at[axis] < count, e(at), zero(t)) : e(at);
+  });
   b.output(0, b.compute("softmax", x.dtype(), x.dims(),
                         [&](const Exprs& i) { return cast(x.dtype(), e(i) / sum(over.result_at(i))); }));
 }
+
+void define_softmax(OpBuilder& b) { softmax_of(b, {}); }
+
+/// Softmax of the first `count` elements along the axis. What lies behind them may be anything, in x and in the result.
+void define_counted_softmax(OpBuilder& b) { softmax_of(b, b.in(1)({})); }
 
 /// Softmax whose rows are zero where they would be NaN: where every element is -inf, as attention wants it of a query
 /// that may see no key, and where one is NaN or inf.
@@ -75,6 +86,7 @@ OpFamily softmax_ops() {
       {"Softmax", 13, attrs, define_softmax},
       {"LogSoftmax", 13, attrs, define_log_softmax},
       {"Hardmax", 13, attrs, define_hardmax},
+      {"counted_softmax", 1, attrs, define_counted_softmax, "x count", "softmax", "tc"},
       {"softmax_or_zero", 1, attrs, define_softmax_or_zero, "x", "softmax", "tc"},
   };
 }

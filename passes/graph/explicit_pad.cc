@@ -13,7 +13,7 @@
 // Preconditions: sizes are known; no pad is negative; floats, for MaxPool also integers; the zero point of a convolution
 // of integers is one number, known or not. MaxPool: no positions; AveragePool: it counts the padding and does not round
 // up; no pools of f32 with the channels first. ConvTranspose: zeros only where the kernel hangs over, and none along an
-// axis of one position.
+// axis of one position; no weight that is known to be infinite.
 //
 // Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
 // Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool without
@@ -23,6 +23,7 @@
 #include <map>
 
 #include "ir/loop/build.h"
+#include "ir/ops/contraction.h"
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -137,6 +138,7 @@ bool is_candidate(const Node& n) {
   if (is_pool_by_rows(n)) return false;
   if (n.is("MaxPool")) return n.outputs.size() < 2 || !n.outputs[1];
   if (n.is("AveragePool")) return n.attr_int("count_include_pad", 0) != 0 && n.attr_int("ceil_mode", 0) == 0;
+  if (n.is("ConvTranspose") && has_infinite_weights(n.inputs[1]->constant)) return false;
   return (n.is("Conv") || n.is("ConvTranspose")) && n.inputs[1]->type.is_static_tensor();
 }
 

@@ -185,7 +185,10 @@ void pad(Schedule& s, const Arguments& a) {
 }
 void partition(Schedule& s, const Arguments& a) { s.partition(a.loop(0), a.numbers_from(1, "an iteration")); }
 void pipeline(Schedule& s, const Arguments& a) { s.pipeline(a.buffers(0), a.number(1, "how many stages there are")); }
-void prefetch(Schedule& s, const Arguments& a) { s.prefetch(a.buffer(0), a.loop(1), a.number(2, "the distance")); }
+void prefetch(Schedule& s, const Arguments& a) {
+  if (a.gpu()) a.refuse("other threads work while one waits for memory; pipeline and double_buffer copy ahead");
+  s.prefetch(a.buffer(0), a.loop(1), a.number(2, "the distance"));
+}
 void reorder(Schedule& s, const Arguments& a) { s.reorder(a.loops_from(0)); }
 void reverse_compute_at(Schedule& s, const Arguments& a) { s.reverse_compute_at(a.buffer(0), a.loop(1)); }
 void rfactor(Schedule& s, const Arguments& a) { s.rfactor(a.loop(0), scope_of(a, 1, kRegister)); }

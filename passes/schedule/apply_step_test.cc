@@ -75,6 +75,7 @@ TEST(ApplyStep, RefusesWhatIsNotThere) {
   EXPECT_EQ(refused(fn, {}, "split(k, 4)"), "split(k, 4): there is no loop k; there are i0, i1");
   EXPECT_EQ(refused(fn, {}, "cache_read(w, i0, stack)"),
             "cache_read(w, i0, stack): there is no buffer w; there are add, x");
+  EXPECT_TRUE(refused(fn, {}, "prefetch(x, i0, 2)", true).starts_with("prefetch(x, i0, 2): other threads work"));
   EXPECT_EQ(refused(fn, {}, "split(i0)"), "split(i0): argument 2 is missing: the factor");
   EXPECT_EQ(refused(fn, {}, "split(i0, i1)"), "split(i0, i1): argument 2 is the factor, a number");
   EXPECT_EQ(refused(fn, {}, "split(4, 4)"), "split(4, 4): it is told the name of a loop here");

@@ -9,9 +9,12 @@
 //
 // The scores of one tile stay in the first-level cache or near it; the matrix of all scores never exists. The last
 // tile begins early enough to be a whole one: it computes some rows a second time, with the same results.
+//
+// Where the run chooses how many keys there are, panels, softmax and sums end behind the last of them.
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/contraction.h"
@@ -34,6 +37,7 @@ struct Product {
 struct Attention {
   Product scores, result;
   Scheduled softmax;
+  Expr count;                      // of the columns that there are, an operand's only element; null: all
   Buffer scores_buffer, weights;   // results of stages: before and after the softmax
   Buffer softmax_in, softmax_out;  // of the tile's function
   std::vector<AxisRange> tile_ranges, out_ranges;
@@ -72,6 +76,39 @@ std::optional<Cuts> find_cuts(const TensorFn& fn) {
   // maximum, exponentials, their sum, quotients
   if (c.scores != sums[1] || c.softmax != c.scores + 4 || sums[2] != c.scores + 2) return {};
   return c;
+}
+
+Exprs refs(const std::vector<Axis>& axes) {
+  Exprs list;
+  for (const Axis& a : axes) list.push_back(Expr(a.var));
+  return list;
+}
+
+// Of tc.counted_softmax along the last axis of `scores`: how many elements of a row there are. Null for other functions.
+Expr counted_columns(const TensorFn& softmax, const Buffer& scores) {
+  const Stage &top = softmax.stages[0], &e = softmax.stages[1], &sum = softmax.stages[2], &y = softmax.stages[3];
+  const Select* guard = as<Select>(top.values[0]);
+  const Apply* less = guard ? as<Apply>(guard->condition) : nullptr;
+  const Load* count = less && less->op == Op::Lt ? as<Load>(less->args[1]) : nullptr;
+  if (!count || !count->index.empty() || top.raxes.size() != 1 || sum.raxes.size() != 1) return {};
+  const Expr number = less->args[1];
+  const auto first = [&](const Stage& s, const Buffer& of, const Expr& nothing) {
+    const Expr r(s.raxes[0].var);
+    Exprs at = refs(s.axes);
+    at.push_back(r);
+    return select(r < number, load(of, at), nothing);
+  };
+  const auto row = [](const Stage& s, const Buffer& of) {
+    Exprs at = refs(s.axes);
+    at.pop_back();
+    return load(of, at);
+  };
+  const Buffer &m = top.outputs[0], &terms = e.outputs[0];
+  const bool known = structurally_equal(top.values[0], first(top, scores, lowest(DType::F32))) &&
+                     structurally_equal(e.values[0], exp(load(scores, refs(e.axes)) - row(e, m))) &&
+                     structurally_equal(sum.values[0], first(sum, terms, zero(DType::F32))) &&
+                     structurally_equal(y.values[0], load(terms, refs(y.axes)) / row(y, sum.outputs[0]));
+  return known ? number : Expr();
 }
 
 // The axis of `operand` along which the result's axis d of fn runs; -1: none.
@@ -171,7 +208,8 @@ std::optional<Attention> match(const TemplateArgs& a) {
   Attention t;
   t.scores_buffer = scores.outputs[0];
   t.weights = softmax.outputs[0];
-  if (!reads_only(scores, a.fn, nullptr) || softmax.inputs != std::vector<Buffer>{t.scores_buffer} ||
+  t.count = counted_columns(softmax, t.scores_buffer);
+  if (!reads_only(scores, a.fn, nullptr) || (!t.count && softmax.inputs != std::vector<Buffer>{t.scores_buffer}) ||
       !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t, a.plan))
     return {};
   // In place: what comes after the exponentials does not read the scores.
@@ -179,13 +217,16 @@ std::optional<Attention> match(const TemplateArgs& a) {
     for (const Load* l : loads_of(softmax.stages[i].values[0]))
       if (l->buffer == t.scores_buffer) return {};
   const auto first = match_product(scores, t.tile_ranges, a), second = match_product(last, t.out_ranges, a);
-  const auto rows = result_tile(softmax, t.tile_ranges);
-  if (!first || !second || !rows) return {};
-  const auto inner =
-      schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options, false, PlanEntry(a.options.planner, "rows")});
-  if (!inner || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
+  if (!first || !second || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
   t.scores = *first;
   t.result = *second;
+  if (bool(t.count) != bool(second->m.k_end)) return {};
+  if (t.count) return t;
+  const auto rows = result_tile(softmax, t.tile_ranges);
+  if (!rows) return {};
+  const auto inner =
+      schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options, false, PlanEntry(a.options.planner, "rows")});
+  if (!inner) return {};
   t.softmax = *inner;
   t.softmax_in = rows->fn.inputs[0];
   t.softmax_out = rows->fn.outputs[0];
@@ -200,6 +241,11 @@ class Builder {
     keys_ = panels("keys", t.scores);
     values_ = panels("values", t.result);
     tile_ = make_buffer("scores", DType::F32, {Dim(t.tile_rows * t.columns)}, Scope::Workspace);
+    if (t.count) {
+      const Buffer count = memory_.flat(as<Load>(t.count)->buffer);
+      n_value_ = max(min(load(count, {Expr(0)}), Expr(t.columns)), Expr(0));
+      n_ = Expr(n_name_);
+    }
   }
 
   Scheduled build() {
@@ -225,6 +271,7 @@ class Builder {
       rest = rest / Expr(t_.outer[i].extent);
     }
     for (const auto& [v, value] : lets) body = let(v, value, body);
+    if (n_) body = let(n_name_, n_value_, body);
     const int64_t chunks = points(t_.outer) * groups_;
     s_.body = chunks == 1 ? substitute(body, {{part.get(), Expr(0)}}) : loop(part, chunks, body, ForKind::Parallel);
     memory_.bind(s_);
@@ -238,17 +285,27 @@ class Builder {
     return make_buffer(name, DType::F32, {Dim(p.plan.panels * points(p.m.k) * p.plan.tile.columns)}, Scope::Workspace);
   }
 
+  /// The product up to the columns that there are.
+  Contraction ended(Contraction m) const {
+    if (m.k_end)
+      m.k_end = n_;
+    else
+      m.n_end = n_;
+    return m;
+  }
+
   Stmt copies() {
     const Product &s = t_.scores, &r = t_.result;
-    const Stmt keys = memory_.see(copy_to_panels(s.m, s.plan, keys_), s.tile, s.m.c, t_.tile_ranges, "keys");
-    const Stmt values = memory_.see(copy_to_panels(r.m, r.plan, values_), r.tile, r.m.c, t_.out_ranges, "values");
+    const Stmt keys = memory_.see(copy_to_panels(ended(s.m), s.plan, keys_), s.tile, s.m.c, t_.tile_ranges, "keys");
+    const Stmt values =
+        memory_.see(copy_to_panels(ended(r.m), r.plan, values_), r.tile, r.m.c, t_.out_ranges, "values");
     return seq({comment("keys in panels of " + to_text(int64_t(s.plan.tile.columns)), keys),
                 comment("values in panels of " + to_text(int64_t(r.plan.tile.columns)), values)});
   }
 
   Stmt product(const Product& p, const Buffer& panels, const TileMemory& memory, const ResultTile& tile,
                const std::vector<AxisRange>& ranges) {
-    Contraction m = p.m;
+    Contraction m = ended(p.m);
     m.right = Contraction::Right::Panels;
     m.q = panels;
     return memory.see(contraction_loops(m, p.plan, s_), tile, m.c, ranges, "rows");
@@ -264,6 +321,7 @@ class Builder {
 
   // The tile of the softmax, in place, by this chunk alone.
   Stmt softmax() {
+    if (n_) return comment("softmax", softmax_of_first());
     BufferMap to;
     for (const auto& [flat, of] : t_.softmax.views) to[flat.get()] = tile_;
     const Stmt serial = rewrite(t_.softmax.body, {}, [](const Stmt& s) -> Stmt {
@@ -271,6 +329,42 @@ class Builder {
       return f && f->kind == ForKind::Parallel ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
     });
     return comment("softmax", substitute_buffers(serial, to));
+  }
+
+  /// Over the first n elements of each row. Lanes behind the last are 0 where a partial vector is read.
+  Stmt softmax_of_first() {
+    const Var row = make_var("row"), top = make_var("top", DType::F32), inverse = make_var("inverse", DType::F32);
+    const Buffer high = make_buffer("high", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
+                 best = make_buffer("best", DType::F32, {}, Scope::Register),
+                 sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
+    const Var whole = make_var("whole"), rest = make_var("rest");  // of the keys: vectors, and elements behind them
+    const Expr begin = Expr(row) * Expr(t_.columns), behind = begin + Expr(whole) * lanes();
+    const auto each = [&](const std::function<Stmt(const Exprs& at, const Expr& count)>& body) {
+      const Var v = make_var("v");
+      return seq({loop(v, Expr(whole), body({ramp(begin + Expr(v) * lanes())}, {})), body({ramp(behind)}, Expr(rest))});
+    };
+    const auto score = [&](const Exprs& at, const Expr& count) {
+      return count ? partial(load(tile_, at), count) : load(tile_, at);
+    };
+    const Var v = make_var("v"), r = make_var("r");
+    const Stmt highest =
+        seq({store(high, {ramp(0)}, broadcast(lowest(DType::F32))),
+             loop(v, Expr(whole), store(high, {ramp(0)}, load(tile_, {ramp(begin + Expr(v) * lanes())}), Op::Max)),
+             store(best, {}, apply(Op::ReduceMax, {load(high, {ramp(0)})})),
+             loop(r, Expr(rest), store(best, {}, load(tile_, {behind + Expr(r)}), Op::Max))});
+    const Stmt terms = each([&](const Exprs& at, const Expr& count) {
+      return seq({store(tile_, at, exp(score(at, count) - broadcast(Expr(top))), std::nullopt, count),
+                  store(sum, {ramp(0)}, score(at, count), Op::Add)});
+    });
+    const Stmt shares = each([&](const Exprs& at, const Expr& count) {
+      return store(tile_, at, score(at, count) * broadcast(Expr(inverse)), std::nullopt, count);
+    });
+    const Expr total = apply(Op::ReduceAdd, {load(sum, {ramp(0)})});
+    Stmt body = seq({terms, let(inverse, make_const(DType::F32, 1) / total, shares)});
+    body = alloc(sum, seq({store(sum, {ramp(0)}, broadcast(zero(DType::F32))), body}));
+    body = alloc(high, alloc(best, seq({highest, let(top, load(best, {}), body)})));
+    body = loop(row, t_.tile_rows, body);
+    return let(whole, n_ / lanes(), let(rest, n_ - Expr(whole) * lanes(), body));
   }
 
   Stmt result() {
@@ -296,6 +390,8 @@ class Builder {
   Scheduled s_;
   int64_t tiles_ = 1, groups_ = 1;
   Buffer keys_, values_, tile_;
+  Var n_name_ = make_var("num_keys");
+  Expr n_, n_value_;  // keys that there are; null: all
 };
 
 }  // namespace
@@ -303,9 +399,11 @@ class Builder {
 // The matrix of all scores has to be larger than the second-level cache, twice over: below that the three kernels find
 // it there, and copying the values into panels costs more than is gained. Measured on Zen 4 (L2 1 MiB), 12 heads of 64,
 // new time over old: 128 rows (0.8 MB of scores) 1.04, 197 rows (1.9 MB) 1.01, 256 rows (3.1 MB) 0.99, 512 rows
-// (12.6 MB) 0.85, and less while others use the third-level cache.
+// (12.6 MB) 0.85, and less while others use the third-level cache. Where the run chooses how many keys there are, it ends
+// with them, which the three kernels do for some of their loops only.
 bool attention_pays(const TemplateArgs& a) {
   const auto t = match(a);
+  if (t && t->count) return true;
   return t && 4 * num_elements(static_dims(t->scores_buffer->shape)) >= 2 * int64_t(a.cpu.l2_bytes);
 }
 

@@ -57,6 +57,9 @@ void ContractionBuilder::pack(Scheduled& s) {
   packed_ = add_packed(s, m_.c, std::move(axes), value, layout + m_.n.var->name + " in block");
 }
 
+/// ceil(n / size)
+static Expr blocks_of(const Expr& n, int64_t size) { return (n + Expr(size - 1)) / Expr(size); }
+
 // --- chunks: outer axes, panels, row blocks, in this order
 Stmt ContractionBuilder::chunks() {
   const Var chunk = make_var("part");
@@ -90,6 +93,7 @@ Stmt ContractionBuilder::chunks() {
   if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
   const Var shown = plain_panel ? make_var("nb") : chunk;
   body = substitute(body, {{chunk.get(), Expr(shown)}});
+  if (bool(m_.n_end) && plain_panel && !plan_.parallel) return loop(shown, blocks_of(m_.n_end, columns_), body);
   return loop(shown, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
 }
 
@@ -255,7 +259,7 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
   Expr k = 0;
   for (const Axis& a : m.k) {
     const Var v = make_var(a.var->name);
-    loops.push_back({v, Expr(a.extent)});
+    loops.push_back({v, m.k_end ? m.k_end : Expr(a.extent)});
     at.push_back({a.var, Expr(v)});
     k = k * Expr(a.extent) + Expr(v);
   }
@@ -266,7 +270,8 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
   if (n % columns != 0) value = select(at_n < Expr(n), value, zero(value->dtype));
   Stmt copy = store(panels, {to}, value);
   for (size_t i = loops.size(); i-- > 0;) copy = loop(loops[i].first, loops[i].second, copy);
-  return plan.panels > 1 ? loop(panel, plan.panels, copy) : copy;
+  const Expr panels_used = m.n_end ? blocks_of(m.n_end, columns) : Expr(plan.panels);
+  return plan.panels > 1 ? loop(panel, panels_used, copy) : copy;
 }
 
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {

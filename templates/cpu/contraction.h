@@ -16,6 +16,8 @@ struct Contraction {
   std::vector<Axis> k;      // summed, in p's memory order
   DType type = DType::F32;  // of the factors: f32 or f64; not of bytes
   Expr start;               // joins first: over n and outer (a bias, or zero)
+  // Where the run chooses how many there are, over no axis: terms of a sum, of the only k, and columns that anybody reads; null: all
+  Expr k_end, n_end;
   // q, repacked at compile time, repacked per outer point at run time, in panels [panel][k][column] that somebody else
   // has filled (copy_to_panels), or read as it lies (unit stride along n)
   enum class Right { Packed, Repacked, Panels, Direct } right = Right::Direct;

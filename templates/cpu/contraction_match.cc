@@ -129,7 +129,8 @@ bool is_sum_of(DType t, const TemplateArgs& a, bool typed_constants) {
   if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != t) return false;
   const bool singles = t == DType::F32;
   if (c.out->dtype != t && !(singles && is_half(c.out->dtype))) return false;
-  for (const Load* l : loads_of(c.value))
+  const Select* ended = as<Select>(c.value);
+  for (const Load* l : loads_of(ended ? ended->yes : c.value))
     if (l->buffer->dtype != t &&
         !((typed_constants || (singles && is_half(l->buffer->dtype))) && is_constant(load(l->buffer, l->index), a)))
       return false;
@@ -168,8 +169,25 @@ std::optional<Expr> right_factor(Contraction& m, const Factors& f, const Templat
   return q->index[0];
 }
 
+/// Of select(k < count, term, 0), k the only axis of the sum: c becomes the sum of all terms, the result how many there are.
+Expr take_end(Canonical& c) {
+  const Select* guard = as<Select>(c.value);
+  const Select* shaped = guard ? as<Select>(c.shaped_value) : nullptr;
+  const Apply* less = guard ? as<Apply>(guard->condition) : nullptr;
+  const VarRef* k = less && less->op == Op::Lt ? as<VarRef>(less->args[0]) : nullptr;
+  const auto rest = guard ? as_const_number(guard->no) : std::nullopt;
+  if (!k || !shaped || !rest || *rest != 0 || c.raxes.size() != 1 || k->var != c.raxes[0].var) return {};
+  const Expr end = less->args[1];
+  if (uses_any(end, c.axes) || uses_any(end, c.raxes)) return {};
+  const Expr value = guard->yes, whole = shaped->yes;
+  c.value = value;
+  c.shaped_value = whole;
+  return max(min(end, Expr(c.raxes[0].extent)), Expr(0));
+}
+
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
-  const Canonical& c = *a.canonical;
+  Canonical c = *a.canonical;
+  const Expr end = bytes ? Expr() : take_end(c);
   const auto n = vector_axis(c);
   if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
   const auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
@@ -202,7 +220,8 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
 
   Expr p_index = as<Load>(f->p)->index[0];
   const std::optional<Expr> q_at = right_factor(m, *f, a);
-  if (!q_at) return {};
+  if (!q_at || (bool(end) && m.right == Contraction::Right::Packed)) return {};
+  m.k_end = end;
   Expr q_index = *q_at;
   std::vector<Expr*> values = {&m.c.epilogue, &m.start}, indices = {&p_index, &m.c.out_index};
   if (m.q) indices.push_back(&q_index);

@@ -101,22 +101,22 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   Stmt body;
   if (u == 1) {
     body = step(k, at, height, false);
-    for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k[i].extent, body);
+    for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k_end ? m_.k_end : Expr(m_.k[i].extent), body);
     return body;
   }
   // One k axis, u steps at a time into u partial sums; what is left goes to the first.
-  const int64_t n = m_.k[0].extent.value;
+  const Expr n = m_.k_end ? m_.k_end : Expr(m_.k[0].extent), left = apply(Op::Mod, {n, Expr(u)});
   const Var k_o = make_var(m_.k[0].var->name + "_o");
   Point blocked = at_;
   blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
   Stmt ahead;
   if (plan_.fetch_ahead) ahead = fetch_ahead(packed_, right_base() + Expr(k_o) * Expr(u * columns_), u * columns_);
-  const Stmt main = loop(k_o, n / u, seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
-  if (n % u == 0) return main;
+  const Stmt main = loop(k_o, n / Expr(u), seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
+  if (is_const(left, 0)) return main;
   Point rest = at_;
   rest.push_back({m_.k[0].var, Expr(ks[0])});
   const Stmt last = step(Expr(ks[0]), rest, 1, false);
-  return seq({main, loop(ks[0], n % u, last, ForKind::Serial, n / u * u)});
+  return seq({main, loop(ks[0], left, last, ForKind::Serial, n - left)});
 }
 
 Expr ContractionBuilder::left_index(const Point& at, const Expr& k_extra) const {

@@ -5,6 +5,8 @@
 //     m = max(row); s = sum(exp(row - m))     vectors with several accumulators, joined over the lanes at the end
 //     row' = exp(row - m) / s                 vectors again; the row is still in the first-level cache
 //
+// Where the run chooses how many elements of a row are reduced, the reductions end behind the last of them.
+//
 // Rows that memory does not let walk as one axis (the blocks of a quantised row) are reduced piece by piece, into the same
 // accumulators.
 //
@@ -16,6 +18,7 @@
 #include <cmath>
 
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -72,11 +75,34 @@ RowsPlan decide(const Rows& r, const PlanEntry& plan) {
   return p;
 }
 
+// Of reductions that are all of select(column < count, x, nothing): they become reductions of x, and the result is how many
+// elements they are of. Null where they are not, or rows are pieces.
+Expr take_end(Rows& r) {
+  const Var lane = r.columns.back().var;
+  Expr end;
+  for (const RowStep& s : r.steps) {
+    if (s.kind != RowStep::Kind::Reduce) continue;
+    const Select* k = as<Select>(s.value);
+    const Apply* less = k ? as<Apply>(k->condition) : nullptr;
+    const VarRef* v = less && less->op == Op::Lt ? as<VarRef>(less->args[0]) : nullptr;
+    if (!v || v->var != lane || !structurally_equal(k->no, identity_of(s.op, s.name->dtype))) return {};
+    if (end ? !structurally_equal(end, less->args[1]) : uses_any(less->args[1], r.columns)) return {};
+    end = less->args[1];
+  }
+  if (!end || r.columns.size() != 1 || uses_any(end, r.c.axes)) return {};
+  for (RowStep& s : r.steps)
+    if (s.kind == RowStep::Kind::Reduce) s.value = Expr(as<Select>(s.value)->yes);
+  return max(min(end, Expr(r.columns.back().extent)), Expr(0));
+}
+
 class Builder {
  public:
-  Builder(const Rows& r, const RowsPlan& plan)
+  /// `end`: of what is reduced; null: all.
+  Builder(const Rows& r, const RowsPlan& plan, const Expr& end)
       : r_(r),
         plan_(plan),
+        end_(end ? Expr(length_) : Expr()),
+        end_value_(end),
         pieces_(r.columns.begin(), r.columns.end() - 1),
         lane_(r.columns.back().var),
         n_(r.columns.back().extent.value) {}
@@ -88,7 +114,8 @@ class Builder {
     for (const RowStep& k : r_.steps)
       if (k.kind == RowStep::Kind::Keep && k.kept->scope == Scope::Stack) body = alloc(k.kept, body);
     for (size_t i = r_.c.axes.size(); i-- > 1;) body = loop(r_.c.axes[i].var, r_.c.axes[i].extent, body);
-    return r_.c.axes.empty() ? body : outermost(body);
+    if (!r_.c.axes.empty()) body = outermost(body);
+    return end_ ? let(length_, end_value_, body) : body;
   }
 
  private:
@@ -113,7 +140,7 @@ class Builder {
       case RowStep::Kind::Value: return store(r_.c.out, {index_at(r_.c.out_index, at_)}, scalar_form(s.value, at_));
       case RowStep::Kind::Row: return row(s);
       case RowStep::Kind::Keep: {
-        const bool next = i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
+        const bool next = !end_ && i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
         if (next) return reduce(r_.steps[i + 1], &s, i + 2);
         return seq({row(s), steps(i + 1)});
       }
@@ -159,12 +186,12 @@ class Builder {
     };
     const Stmt start = ways_loop([&](const Expr& u) { return store(acc, vector_index(u), broadcast(identity)); });
     const Var v = make_var("v");
-    const Expr groups = Expr(n_ / ways) / lanes(), done = groups * Expr(ways) * lanes();
+    const Expr n = end_ ? end_ : Expr(n_), groups = n / Expr(ways) / lanes(), done = groups * Expr(ways) * lanes();
     const Stmt main =
         loop(v, groups, ways_loop([&](const Expr& u) { return join(u, (Expr(v) * Expr(ways) + u) * lanes(), {}); }));
     Stmt rest;
-    if (n_ % (ways * kMaxLanes) != 0)
-      rest = ways_loop([&](const Expr& u) { return join(u, done + u * lanes(), Expr(n_) - done - u * lanes()); });
+    if (bool(end_) || n_ % (ways * kMaxLanes) != 0)
+      rest = ways_loop([&](const Expr& u) { return join(u, done + u * lanes(), n - done - u * lanes()); });
     Stmt all = seq({main, rest});
     for (size_t i = pieces_.size(); i-- > 0;) all = loop(pieces_[i].var, pieces_[i].extent, all);
     return alloc(acc, seq({start, all, let(s.name, joined(s, acc, ways), steps(next))}));
@@ -188,6 +215,8 @@ class Builder {
 
   const Rows& r_;
   const RowsPlan plan_;
+  const Var length_ = make_var("length");
+  const Expr end_, end_value_;
   const std::vector<Axis> pieces_;  // of a row, each of n_ elements side by side
   const Var lane_;
   const int64_t n_;
@@ -257,10 +286,11 @@ void name_invariants(Rows& r) {
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (a.options.strict_fp) return {};  // lanes change the order of sums
   auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict);
+  const Expr end = r ? take_end(*r) : Expr();
   if (!r || !all_vector_forms(*r)) return {};
   name_invariants(*r);
   Scheduled s;
-  s.body = Builder(*r, decide(*r, a.plan)).build();
+  s.body = Builder(*r, decide(*r, a.plan), end).build();
   bind_operands(s, r->c);
   s.family = "rows";
   s.description = "rows of " + to_text(points(r->columns)) + " in vectors, sums over the lanes joined at the end";

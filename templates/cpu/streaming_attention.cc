@@ -99,7 +99,7 @@ class Builder {
     Stmt blocks = let(from, Expr(first) + Expr(block) * Expr(s_.block),
                       let(count, min(Expr(last) - Expr(from), Expr(s_.block)), keys(Expr(from), Expr(count))));
     blocks = loop(block, (max(Expr(last) - Expr(first), Expr(0)) + Expr(s_.block - 1)) / Expr(s_.block), blocks);
-    return seq({start, let(first, begin, let(last, end, blocks)), finish()});
+    return seq({start, let(first, begin, let(last, end, seq({blocks, finish(Expr(last))})))});
   }
 
   Stmt keys(const Expr& from, const Expr& count) {
@@ -159,13 +159,14 @@ class Builder {
     return alloc(high, seq({store(high, {ramp(0)}, broadcast(lowest(DType::F32))), highest, rest}));
   }
 
-  Stmt finish() {
+  /// `last`: the end of the keys.
+  Stmt finish(const Expr& last) {
     return heads([&](const Expr& own) {
       const Var inverse = make_var("inverse", DType::F32);
       Expr total = load(total_, {own});
       if (s_.sink) total = total + exp(at(s_.sink, own) - shift_of(load(top_, {own})));
-      const Expr value =
-          make_const(DType::F32, 1) / select(eq(total, zero(DType::F32)), make_const(DType::F32, 1), total);
+      const Expr none = s_.plain ? last <= Expr(0) : eq(total, zero(DType::F32)), one = make_const(DType::F32, 1);
+      const Expr value = one / select(none, one, total);
       return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));

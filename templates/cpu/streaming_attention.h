@@ -18,6 +18,7 @@ struct StreamedAttention {
   std::vector<DType> rounded;  // what a result is converted to, in order
   int64_t group = 1;           // heads that read the same keys and values
   int64_t block = 0;           // keys at a time
+  bool plain = false;          // a row that sees no key is NaN, as Softmax has it; else zero
   Expr sink;                   // the score of one more key, whose value is zero, over b, h, i; null: there is none
 };
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kMostHeads = 16;  // that read keys together
 constexpr int64_t kMostSize = 256;  // of a head, in registers
+constexpr int64_t kFewQueries =
+    4;  // of products and a softmax in between: for more, tiles of rows are faster (attention.cc)
 
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
@@ -43,6 +45,15 @@ Exprs refs(const std::vector<Axis>& axes) {
 bool same(const Exprs& a, const Exprs& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Expr& x, const Expr& y) { return structurally_equal(x, y); });
+}
+
+/// Is `index` the point itself? Axes of one element may be 0.
+bool reads_own(const Exprs& index, const std::vector<Axis>& axes) {
+  for (size_t k = 0; k < axes.size(); k++) {
+    const VarRef* v = as<VarRef>(index[k]);
+    if (!(v && v->var == axes[k].var) && !(is_const(index[k], 0) && axes[k].extent == Dim(1))) return false;
+  }
+  return true;
 }
 
 /// The sums and the maximum, in order.
@@ -106,6 +117,36 @@ Expr compared_with(const Expr& e, const Expr& m) {
   return other;
 }
 
+/// What a sum of the first elements along `j` adds up, as tc.counted_softmax and tc.counted_matmul write it: x of
+/// select(j < count, x, 0), where `end` is the count; null for other sums.
+Expr first_terms(const Expr& value, const Expr& j, const Expr& end) {
+  const Select* k = as<Select>(value);
+  const bool first = k && structurally_equal(k->condition, j < end) && as_const_number(k->no) == 0.0;
+  return first ? k->yes : Expr();
+}
+
+/// tc.counted_softmax between the scores and their weights over `axes`, `end` being the count.
+bool is_counted_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const std::vector<Axis>& axes,
+                        const Expr& end) {
+  const Expr summed = first_terms(r.total->values[0], Expr(r.total->raxes[0].var), end);
+  const Expr compared = as<Select>(r.top->values[0])->yes;
+  const Load* terms = as<Load>(summed);
+  const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
+  if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return false;
+  const Exprs own = refs(e->axes), row = {own[0], own[1], own[2]};
+  VarMap to = {{r.top->raxes[0].var.get(), own[3]}};
+  for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = own[k];
+  if (!structurally_equal(e->values[0], exp(substitute(compared, to) - load(r.top->outputs[0], row)))) return false;
+  Exprs all = refs(r.total->axes), at = refs(axes);
+  all.push_back(Expr(r.total->raxes[0].var));
+  VarMap once;
+  for (const Axis& a : axes)
+    if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+  const Expr share = load(terms->buffer, at) / load(r.total->outputs[0], {at[0], at[1], at[2]});
+  return same(terms->index, all) &&
+         structurally_equal(substitute(inlined(fn, weight, {terms->buffer}), once), substitute(share, once));
+}
+
 /// The softmax between the scores and the weights of the values, as the definition writes it.
 bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const Exprs& at, Expr& sink) {
   const Load* terms = as<Load>(r.total->values[0]);
@@ -132,12 +173,31 @@ bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, con
 
 bool is_half_or_single(DType t) { return is_half(t) || t == DType::F32; }
 
+/// Where that is where the output has the result's axes in another order.
+bool find_permuted(const TensorFn& fn, const Reductions& r, const Stage& last, const Exprs& at, StreamedAttention& s) {
+  const Expr value = inlined(fn, last.values[0], {r.result->outputs[0]});
+  const Load* l = as<Load>(value);
+  if (!l || l->buffer != r.result->outputs[0] || last.axes.size() != at.size()) return false;
+  s.out_index.assign(at.size(), Expr(0));
+  for (size_t k = 0; k < at.size(); k++) {
+    const VarRef* v = as<VarRef>(l->index[k]);
+    const auto axis =
+        std::find_if(last.axes.begin(), last.axes.end(), [&](const Axis& a) { return v && a.var == v->var; });
+    if (axis != last.axes.end())
+      s.out_index[size_t(axis - last.axes.begin())] = at[k];
+    else if (r.result->axes[k].extent != Dim(1))
+      return false;
+  }
+  return structurally_equal(s.out_index.back(), at.back());
+}
+
 /// Where element (b, h, i, d) of the result lies in the output.
 bool find_output(const TensorFn& fn, const Reductions& r, StreamedAttention& s) {
   const Exprs at = {Expr(s.b.var), Expr(s.h.var), Expr(s.i.var), Expr(s.value_d.var)};
   s.out_index = at;
   if (fn.outputs[0] == r.result->outputs[0]) return true;
   const Stage* last = producer(fn, fn.outputs[0]);
+  if (last && last->kind == Stage::Kind::Compute && find_permuted(fn, r, *last, at, s)) return true;
   if (!last || last->kind != Stage::Kind::Compute || last->axes.size() != 3) return false;
   s.out_index = {at[0], at[2], at[1] * Expr(s.value_d.extent) + at[3]};
   VarMap to;
@@ -191,7 +251,7 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   bool plain = true;
   s.score = rewrite(substitute(inlined(a.fn, r->top->values[0], {r->products->outputs[0]}), to), [&](const Expr& e) {
     if (!is_load_of(e, r->products->outputs[0])) return Expr();
-    plain = plain && same(as<Load>(e)->index, refs(axes));
+    plain = plain && reads_own(as<Load>(e)->index, axes);
     return Expr(s.dot);
   });
   const Select* masked = as<Select>(s.score);
@@ -204,11 +264,17 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   for (size_t k = 0; k < 3; k++) from[out[k].var.get()] = Expr(axes[k].var);
   from[r->result->raxes[0].var.get()] = Expr(s.j.var);
   s.value_d = out[3];
-  Expr weight;
-  if (!factors(substitute(r->result->values[0], from), s.value_d.var, weight, s.v)) return {};
+  Expr weight, product = substitute(r->result->values[0], from);
+  if (const Expr first = s.ends.size() == 1 ? first_terms(product, Expr(s.j.var), s.ends[0]) : Expr()) {
+    s.plain = true;
+    product = first;
+    if (bool(rest) || !s.begins.empty() || s.i.extent.value > kFewQueries) return {};
+  }
+  if (!factors(product, s.value_d.var, weight, s.v)) return {};
   s.v = inlined(a.fn, s.v, {});
-  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes), s.sink) || !find_output(a.fn, *r, s))
-    return {};
+  const bool softmax = s.plain ? is_counted_softmax(a.fn, *r, weight, axes, s.ends[0])
+                               : is_softmax(a.fn, *r, weight, refs(axes), s.sink);
+  if (uses_var(s.v, s.i.var) || !softmax || !find_output(a.fn, *r, s)) return {};
   // Bounds that are numbers are known to other templates, too.
   const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
     bool loads = false;

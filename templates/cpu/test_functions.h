@@ -20,8 +20,8 @@ class FunctionBuilder {
   using Point = std::function<Expr(const Exprs& i)>;
   using ReducePoint = std::function<Expr(const Exprs& i, const Exprs& r)>;
 
-  Buffer input(const std::string& name, const Dims& dims, bool constant = false) {
-    f_.fn.inputs.push_back(make_buffer(name, DType::F32, to_shape(dims)));
+  Buffer input(const std::string& name, const Dims& dims, bool constant = false, DType t = DType::F32) {
+    f_.fn.inputs.push_back(make_buffer(name, t, to_shape(dims)));
     f_.constant.push_back(constant);
     return f_.fn.inputs.back();
   }

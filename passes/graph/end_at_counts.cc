@@ -1,0 +1,81 @@
+// Reductions along an axis whose size the run chooses end with what is there, instead of having something that changes nothing put
+// behind it first.
+//   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)   ->   y = tc.fill_behind(tc.counted_softmax(x, n), n)
+//   y = MatMul(tc.fill_behind(a, n), tc.fill_behind(b, n))            ->   y = tc.counted_matmul(a, b, n)
+// What is put behind a softmax goes where nothing but such products reads it. Loops of C end at n, and no element behind is computed:
+// attention over a few words takes the time of a few, however many there could be.
+//
+// Preconditions: zeros behind both factors, along the axis that is summed, by one count; the least number behind the softmax's
+// operand and zeros behind its result, along its axis, by one count. Of a target whose loops may end so, which is that of C.
+//
+// Needs: dynamic_to_static, before to_functions. Leaves: tc.fill_behind where something else reads it.
+#include "ir/ops/op.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+/// The node that puts `fill` behind the first elements of v along `axis`; null: none does.
+Node* filled_by(const Value* v, std::string_view fill, int64_t axis) {
+  Node* n = v->producer;
+  const bool fills = n && n->domain == "tc" && n->op == "fill_behind" && n->inputs.size() == 2 &&
+                     n->attr_string("fill", "") == fill && n->attr_int("axis", 0) == axis;
+  return fills ? n : nullptr;
+}
+
+/// What lies in front of fills by the same count, of which the outermost is `n`.
+Value* in_front_of(const Node* n) {
+  Value* x = n->inputs[0];
+  while (const Node* inner = filled_by(x, n->attr_string("fill", ""), n->attr_int("axis", 0))) {
+    if (inner->inputs[1] != n->inputs[1]) break;
+    x = inner->inputs[0];
+  }
+  return x;
+}
+
+void replace(Graph& g, Node* n, std::string_view op, std::vector<Value*> inputs, Attrs attrs) {
+  Value* y = n->outputs[0];
+  Node* made = insert_for(g, *n, n, std::string(op), std::move(inputs), {y->name}, std::move(attrs), "tc");
+  infer_types(g, *made);
+  replace_node(g, n, made->outputs[0]);
+}
+
+void end_softmax(Graph& g, Node* behind) {
+  const int64_t axis = behind->attr_int("axis", 0);
+  Value* x = in_front_of(behind);
+  Node* softmax = made_by(x, "Softmax");
+  if (!softmax || only_user(x) == nullptr) return;
+  const int64_t along = softmax->attr_int("axis", -1);
+  const Node* lowest = filled_by(softmax->inputs[0], "lowest", axis);
+  if (!lowest || lowest->inputs[1] != behind->inputs[1] || (along < 0 ? along + rank_of(x) : along) != axis) return;
+  replace(g, softmax, "counted_softmax", {in_front_of(lowest), lowest->inputs[1]}, {{"axis", axis}});
+}
+
+void end_product(Graph& g, Node* n) {
+  Value *a = n->inputs[0], *b = n->inputs[1];
+  if (rank_of(a) < 2 || rank_of(b) < 2) return;
+  const Node *left = filled_by(a, "zero", rank_of(a) - 1), *right = filled_by(b, "zero", rank_of(b) - 2);
+  if (!left || !right || left->inputs[1] != right->inputs[1]) return;
+  replace(g, n, "counted_matmul", {in_front_of(left), in_front_of(right), left->inputs[1]}, {});
+}
+
+void end_all(Graph& g) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) end_all(*r);
+    if (n->domain == "tc" && n->op == "fill_behind" && n->attr_string("fill", "") == "zero")
+      end_softmax(g, n);
+    else if (n->is("MatMul"))
+      end_product(g, n);
+  }
+}
+
+}  // namespace
+
+void end_at_counts(Graph& g, PassContext& cx) {
+  if (!cx.target.device_memory) end_all(g);
+}
+
+}  // namespace tc
