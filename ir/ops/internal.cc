@@ -240,7 +240,9 @@ OpFamily internal_ops() {
       {.name = "fused", .since = 1, .attrs = {}, .define = nullptr, .domain = "tc"},
       {"fill_behind",
        1,
-       {{"axis", int64_t(0)}, {"fill", std::string("zero")}},
+       {{"axis", int64_t(0)},
+        {"fill", std::string("zero")},
+        {"least", int64_t(0)}},  // `least`: of the count, as far as known
        define_fill_behind,
        "x count number",
        "",

@@ -90,8 +90,9 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   std::vector<Value*> inputs = n->inputs;
   inputs[0] = filled(g, n, x, size, fill);
   Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);
-  Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name},
-                          {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}}, "tc");
+  Attrs attrs = {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}};
+  if (n->is("Softmax")) attrs["least"] = std::max<int64_t>(0, counts_.least(form_along(x, size.axis)));
+  Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name}, std::move(attrs), "tc");
   g.replace_uses(y, kept->outputs[0]);
   g.erase(n);
   infer_types(g, *kept);

@@ -3,12 +3,17 @@
 //   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)   ->   y = tc.fill_behind(tc.counted_softmax(x, n), n)
 //   y = MatMul(tc.fill_behind(a, n), tc.fill_behind(b, n))            ->   y = tc.counted_matmul(a, b, n)
 // What is put behind a softmax goes where nothing but such products reads it. Loops of C end at n, and no element behind is computed:
-// attention over a few words takes the time of a few, however many there could be.
+// attention over a few words takes the time of a few, however many there could be. Blocks of a GPU load tiles, which have no such ends:
+// there, weights are zero behind n without being told, and attention is the pattern that its template knows, with a mask:
+//   p = Softmax(tc.fill_behind(x, n) {"lowest"})   y = MatMul(tc.fill_behind(p, n), v)   ->   y = MatMul(p, v), where n is 1 at least
 //
 // Preconditions: zeros behind both factors, along the axis that is summed, by one count; the least number behind the softmax's
-// operand and zeros behind its result, along its axis, by one count. Of a target whose loops may end so, which is that of C.
+// operand and zeros behind its result, along its axis, by one count.
 //
 // Needs: dynamic_to_static, before to_functions. Leaves: tc.fill_behind where something else reads it.
+#include <algorithm>
+#include <optional>
+
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -53,29 +58,58 @@ void end_softmax(Graph& g, Node* behind) {
   replace(g, softmax, "counted_softmax", {in_front_of(lowest), lowest->inputs[1]}, {{"axis", axis}});
 }
 
-void end_product(Graph& g, Node* n) {
-  Value *a = n->inputs[0], *b = n->inputs[1];
-  if (rank_of(a) < 2 || rank_of(b) < 2) return;
-  const Node *left = filled_by(a, "zero", rank_of(a) - 1), *right = filled_by(b, "zero", rank_of(b) - 2);
-  if (!left || !right || left->inputs[1] != right->inputs[1]) return;
-  replace(g, n, "counted_matmul", {in_front_of(left), in_front_of(right), left->inputs[1]}, {});
+/// The fills of a product's factors, along what it sums, by one count.
+struct FilledFactors {
+  Node *left = nullptr, *right = nullptr;
+};
+std::optional<FilledFactors> filled_factors(const Node& n) {
+  const Value *a = n.inputs[0], *b = n.inputs[1];
+  if (!n.is("MatMul") || rank_of(a) < 2 || rank_of(b) < 2) return {};
+  const FilledFactors f{filled_by(a, "zero", rank_of(a) - 1), filled_by(b, "zero", rank_of(b) - 2)};
+  return f.left && f.right && f.left->inputs[1] == f.right->inputs[1] ? std::optional(f) : std::nullopt;
 }
 
-void end_all(Graph& g) {
+void end_product(Graph& g, Node* n) {
+  if (const auto f = filled_factors(*n))
+    replace(g, n, "counted_matmul", {in_front_of(f->left), in_front_of(f->right), f->left->inputs[1]}, {});
+}
+
+/// Weights whose exponents are -inf behind the count are zero there, as long as there is one in front of it.
+void drop_zeros(Graph& g, Node* n) {
+  const auto f = filled_factors(*n);
+  if (!f) return;
+  const int64_t axis = f->left->attr_int("axis", 0);
+  int64_t least = 0;
+  for (const Node* k = f->left; k && k->inputs[1] == f->left->inputs[1]; k = filled_by(k->inputs[0], "zero", axis))
+    least = std::max(least, k->attr_int("least", 0));
+  Value* p = in_front_of(f->left);
+  const Node* softmax = made_by(p, "Softmax");
+  const Node* lowest = softmax ? filled_by(softmax->inputs[0], "lowest", axis) : nullptr;
+  const int64_t along = softmax ? softmax->attr_int("axis", -1) : 0;
+  if (least < 1 || !lowest || lowest->inputs[1] != f->left->inputs[1] ||
+      (along < 0 ? along + rank_of(p) : along) != axis)
+    return;
+  g.set_input(n, 0, p);
+  if (!f->left->outputs[0]->is_used()) erase_unused(g, f->left);
+}
+
+void end_all(Graph& g, bool loops) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
-    for (const auto& r : n->regions) end_all(*r);
-    if (n->domain == "tc" && n->op == "fill_behind" && n->attr_string("fill", "") == "zero")
-      end_softmax(g, n);
-    else if (n->is("MatMul"))
+    for (const auto& r : n->regions) end_all(*r, loops);
+    if (!n->is("MatMul")) {
+      if (loops && n->domain == "tc" && n->op == "fill_behind" && n->attr_string("fill", "") == "zero")
+        end_softmax(g, n);
+    } else if (loops) {
       end_product(g, n);
+    } else {
+      drop_zeros(g, n);
+    }
   }
 }
 
 }  // namespace
 
-void end_at_counts(Graph& g, PassContext& cx) {
-  if (!cx.target.device_memory) end_all(g);
-}
+void end_at_counts(Graph& g, PassContext& cx) { end_all(g, !cx.target.device_memory); }
 
 }  // namespace tc
