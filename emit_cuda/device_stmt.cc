@@ -72,6 +72,6 @@ std::string DeviceStmtPrinter::memory_operand(const Buffer& b, const Exprs& inde
   return (array ? "" : "&") + expr_.register_element(b, index);
 }
 
-void DeviceStmtPrinter::print_prefetch(const Prefetch&) {}
+void DeviceStmtPrinter::print_prefetch(const Prefetch&) { throw InternalError("nothing is asked for early on a GPU"); }
 
 }  // namespace tc

@@ -30,6 +30,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"simplify_expr", 1, simplify_expr, "lets the transpositions and reshapes of the last two meet"},
       {"fold_constant", 1, fold_constant, "evaluates what they made of constants"},
       {"eliminate_identity", 1, eliminate_identity, "removes what copies now"},
+      {"keep_axes_apart", 1, keep_axes_apart, "joins no sizes of the run for a product of matrices only"},
       {"end_at_counts", 1, end_at_counts, "ends softmaxes and products of matrices behind the sizes of the run"},
       {"open_axes_first", 0, open_axes_first,
        "stores tensors with the axis of a size without an upper bound outermost"},

@@ -16,7 +16,8 @@ constexpr int64_t kMostKept = 1024;  // numbers of a row on the stack
 
 class Matcher {
  public:
-  Matcher(const TensorFn& fn, KeptRows kept, RowForm form) : fn_(fn), kept_rows_(kept), form_(form) {
+  Matcher(const TensorFn& fn, KeptRows kept, RowForm form, const std::vector<int>& open_axes)
+      : fn_(fn), kept_rows_(kept), form_(form), open_axes_(open_axes) {
     if (!fn.outputs.empty() && fn.outputs[0]->dtype == DType::F64) type_ = DType::F64;
   }
 
@@ -332,10 +333,27 @@ class Matcher {
       for (RowComponent& k : s.tuple) values.push_back(&k.init);
       if (s.out_index) indices.push_back(&s.out_index);
     }
-    merge_axes(r_.c.axes, values, indices);
+    merge_axes(r_.c.axes, values, indices, open_rows());
     merge_axes(r_.columns, values, indices);
     for (const RowStep& s : r_.steps)
       if (s.out == r_.c.out) r_.c.out_index = s.out_index;
+  }
+
+  /// The rows' axes that walk an open axis of the result.
+  std::vector<Var> open_rows() const {
+    std::vector<Var> list;
+    const Shape& shape = fn_.outputs[0]->shape;
+    const auto out =
+        std::find_if(r_.steps.begin(), r_.steps.end(), [&](const RowStep& s) { return s.out == r_.c.out; });
+    const auto at =
+        out == r_.steps.end() || !is_dense(fn_.outputs[0]) ? std::nullopt : offset_of(out->out_index, vars_of(all()));
+    for (const int axis : open_axes_) {
+      int64_t stride = 1;
+      for (size_t d = size_t(axis) + 1; d < shape.size(); d++) stride *= shape[d].value;
+      for (const Axis& a : r_.c.axes)
+        if (at && at->of(a.var) == stride && a.extent == shape[size_t(axis)]) list.push_back(a.var);
+    }
+    return list;
   }
 
   struct Result {
@@ -346,6 +364,7 @@ class Matcher {
   const TensorFn& fn_;
   const KeptRows kept_rows_;
   const RowForm form_;
+  const std::vector<int>& open_axes_;
   DType type_ = DType::F32;  // of the stages of a Strict form
   Rows r_;
   std::vector<Axis> raxes_;                     // the columns in the order of the reductions
@@ -357,8 +376,8 @@ class Matcher {
 
 }  // namespace
 
-std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form) {
-  return Matcher(fn, kept, form).run();
+std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form, const std::vector<int>& open_axes) {
+  return Matcher(fn, kept, form, open_axes).run();
 }
 
 }  // namespace tc

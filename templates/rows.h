@@ -51,7 +51,8 @@ enum class KeptRows { InResult, InArrays, Nowhere };
 /// Any: all types, results and combiners of several values; columns anywhere among the axes, or parts of an axis (the
 /// channels of a group); the column with the smallest stride in memory comes last.
 enum class RowForm { Strict, Any };
-std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form);
+/// `open_axes`: of the result, whose rows may end early; they stay axes of their own.
+std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form, const std::vector<int>& open_axes = {});
 
 /// The number of `columns` becomes one axis; indices that do not walk them as one take it apart by division.
 void merge_columns(Rows& r);

@@ -10,6 +10,7 @@ from checks import TOOL, files_of, run
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]>\n'
 OPS = "op my.L1Distance(a: f32[N, K], b: f32[M, K]) -> y: f32[N, M]\n  y[i, j] = sum(k: K) abs(a[i, k] - b[j, k])\n"
 MODELS = {
+    "twins": "g (float[1, 3, 8] x, float[3, 2, 1] w, float[2] b) => (float[1, 2, 15] y) { y = ConvTranspose <strides = [2]> (x, w, b) }",
     "bare": "g (float[2, 8, 3, 5] x) => (float[2, 8, 3, 5] y) { y = Relu(x) }",
     "product": "g (double[12, 20] a, double[20, 30] b) => (double[12, 30] y) { y = MatMul(a, b) }",
     "root": "g (float[6, 50] x, float[50] b) => (float[6, 50] y) { s = Add(x, b)  y = Sqrt(s) }",
@@ -136,6 +137,7 @@ STEPS = {
     ("cuda", "move"): ("""annotate(i, "a row of the result")
         blockize(j)
         bind(i, block.x)""", "/* block: reads x[20, 1]; writes transpose[1, 20] */"),
+    ("cuda", "twins"): ("""set_scope(conv1d_transpose, stack)""", "float *const transpose_2 = "),
     ("cuda", "bare"): ("""bind(l, thread.x)
         bind(i, block.y)""", "const int l = (int)threadIdx.x;"),
     ("cuda", "quads"): ("""pack(b, [1, 0], [0], [4]) as columns

@@ -20,41 +20,31 @@ Shifted largest_of(OpBuilder& b, const Tensor& x, const Expr& count = {}) {
           })};
 }
 
-void softmax_of(OpBuilder& b, const Expr& count) {
+/// `or_zero`: rows are zero where they would be NaN: where every element is -inf, as attention wants it of a query that may see
+/// no key, and where one is NaN or inf.
+void softmax_of(OpBuilder& b, bool or_zero, const Expr& count = {}) {
   const Tensor x = b.in(0);
   const DType t = compute_type(x.dtype());
   const size_t axis = size_t(b.axis(b.attr_int("axis"), x.rank()));
   const auto [over, largest] = largest_of(b, x, count);
-  const Tensor e =
-      b.compute("exp", t, x.dims(), [&](const Exprs& i) { return exp(widen(x(i)) - largest(over.result_at(i))); });
+  const Tensor e = b.compute("exp", t, x.dims(), [&](const Exprs& i) {
+    const Expr m = largest(over.result_at(i));
+    return exp(widen(x(i)) - (or_zero ? select(eq(m, lowest(t)), zero(t), m) : m));
+  });
   const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) {
     return count ? select(at[axis] < count, e(at), zero(t)) : e(at);
   });
-  b.output(0, b.compute("softmax", x.dtype(), x.dims(),
-                        [&](const Exprs& i) { return cast(x.dtype(), e(i) / sum(over.result_at(i))); }));
-}
-
-void define_softmax(OpBuilder& b) { softmax_of(b, {}); }
-
-/// Softmax of the first `count` elements along the axis. What lies behind them may be anything, in x and in the result.
-void define_counted_softmax(OpBuilder& b) { softmax_of(b, b.in(1)({})); }
-
-/// Softmax whose rows are zero where they would be NaN: where every element is -inf, as attention wants it of a query
-/// that may see no key, and where one is NaN or inf.
-void define_softmax_or_zero(OpBuilder& b) {
-  const Tensor x = b.in(0);
-  const DType t = compute_type(x.dtype());
-  const auto [over, largest] = largest_of(b, x);
-  const Tensor e = b.compute("exp", t, x.dims(), [&](const Exprs& i) {
-    const Expr m = largest(over.result_at(i));
-    return exp(widen(x(i)) - select(eq(m, lowest(t)), zero(t), m));
-  });
-  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return e(at); });
   b.output(0, b.compute("softmax", x.dtype(), x.dims(), [&](const Exprs& i) {
-    const Expr s = sum(over.result_at(i));
-    return cast(x.dtype(), select(s > zero(t), e(i) / s, zero(t)));
+    const Expr s = sum(over.result_at(i)), share = e(i) / s;
+    return cast(x.dtype(), or_zero ? select(s > zero(t), share, zero(t)) : share);
   }));
 }
+
+void define_softmax(OpBuilder& b) { softmax_of(b, false); }
+void define_softmax_or_zero(OpBuilder& b) { softmax_of(b, true); }
+
+/// Softmax of the first `count` elements along the axis. What lies behind them may be anything, in x and in the result.
+void define_counted_softmax(OpBuilder& b) { softmax_of(b, b.attr_int("or_zero") != 0, b.in(1)({})); }
 
 void define_log_softmax(OpBuilder& b) {
   const Tensor x = b.in(0);
@@ -86,7 +76,13 @@ OpFamily softmax_ops() {
       {"Softmax", 13, attrs, define_softmax},
       {"LogSoftmax", 13, attrs, define_log_softmax},
       {"Hardmax", 13, attrs, define_hardmax},
-      {"counted_softmax", 1, attrs, define_counted_softmax, "x count", "softmax", "tc"},
+      {"counted_softmax",
+       1,
+       {{"axis", int64_t(-1)}, {"or_zero", int64_t(0)}},
+       define_counted_softmax,
+       "x count",
+       "softmax",
+       "tc"},
       {"softmax_or_zero", 1, attrs, define_softmax_or_zero, "x", "softmax", "tc"},
   };
 }

@@ -2,6 +2,7 @@
 // behind it first.
 //   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)   ->   y = tc.fill_behind(tc.counted_softmax(x, n), n)
 //   y = MatMul(tc.fill_behind(a, n), tc.fill_behind(b, n))            ->   y = tc.counted_matmul(a, b, n)
+// So it is with tc.softmax_or_zero.
 // What is put behind a softmax goes where nothing but such products reads it. Loops of C end at n, and no element behind is computed:
 // attention over a few words takes the time of a few, however many there could be. Blocks of a GPU load tiles, which have no such ends:
 // there, weights are zero behind n without being told, and attention is the pattern that its template knows, with a mask:
@@ -40,6 +41,17 @@ Value* in_front_of(const Node* n) {
   return x;
 }
 
+/// A softmax, whose rows are NaN or zero where they cannot be numbers; null: another node.
+Node* softmax_of(const Value* v) {
+  Node* n = v->producer;
+  return n && (n->is("Softmax") || (n->domain == "tc" && n->op == "softmax_or_zero")) ? n : nullptr;
+}
+
+int64_t axis_of(const Node& softmax) {
+  const int64_t axis = softmax.attr_int("axis", -1);
+  return axis < 0 ? axis + rank_of(softmax.inputs[0]) : axis;
+}
+
 void replace(Graph& g, Node* n, std::string_view op, std::vector<Value*> inputs, Attrs attrs) {
   Value* y = n->outputs[0];
   Node* made = insert_for(g, *n, n, std::string(op), std::move(inputs), {y->name}, std::move(attrs), "tc");
@@ -50,12 +62,12 @@ void replace(Graph& g, Node* n, std::string_view op, std::vector<Value*> inputs,
 void end_softmax(Graph& g, Node* behind) {
   const int64_t axis = behind->attr_int("axis", 0);
   Value* x = in_front_of(behind);
-  Node* softmax = made_by(x, "Softmax");
+  Node* softmax = softmax_of(x);
   if (!softmax || only_user(x) == nullptr) return;
-  const int64_t along = softmax->attr_int("axis", -1);
   const Node* lowest = filled_by(softmax->inputs[0], "lowest", axis);
-  if (!lowest || lowest->inputs[1] != behind->inputs[1] || (along < 0 ? along + rank_of(x) : along) != axis) return;
-  replace(g, softmax, "counted_softmax", {in_front_of(lowest), lowest->inputs[1]}, {{"axis", axis}});
+  if (!lowest || lowest->inputs[1] != behind->inputs[1] || axis_of(*softmax) != axis) return;
+  replace(g, softmax, "counted_softmax", {in_front_of(lowest), lowest->inputs[1]},
+          {{"axis", axis}, {"or_zero", int64_t(softmax->is("Softmax") ? 0 : 1)}});
 }
 
 /// The fills of a product's factors, along what it sums, by one count.

@@ -21,6 +21,7 @@ void combine_parallel_dense(Graph& g, PassContext& cx);
 void combine_parallel_conv2d(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
+void keep_axes_apart(Graph& g, PassContext& cx);
 void end_at_counts(Graph& g, PassContext& cx);
 void open_axes_first(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);

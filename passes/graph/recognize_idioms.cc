@@ -7,7 +7,7 @@
 //   d = x - mean(x),  d / sqrt(mean(d * d) + e) * scale + b        ->   LayerNormalization(x, scale, b)
 //   Reshape(InstanceNormalization(Reshape(x, [0, g, -1]))) * scale + b  ->  GroupNormalization(x, scale, b)
 //   p = Softmax(x),  Where(IsNaN(p), 0, p)                         ->   tc.softmax_or_zero(x)
-// The last is how exporters write attention whose mask may forbid a query every key.
+// The last is how exporters write attention whose mask may forbid a query every key; zeros behind a counted axis stay there.
 // Nothing is recognised under strict_fp: the order of the products would change.
 //
 // Preconditions of all: floats; the result has the type and shape of x (a constant of shape [1,1,1] may raise its
@@ -34,16 +34,29 @@ void replace_by(Graph& g, Node* n, const char* op, std::vector<Value*> in, Attrs
   replace_node(g, n, add_op(g, n, op, std::move(in), n->outputs[0]->name, std::move(attrs)));
 }
 
+/// The node that puts zeros behind the first elements of v; null: none does.
+Node* zeros_behind(const Value* v) {
+  Node* n = v->producer;
+  const bool fills = n && n->domain == "tc" && n->op == "fill_behind" && n->inputs.size() == 2;
+  return fills && n->attr_string("fill", "") == "zero" ? n : nullptr;
+}
+
 bool masked_softmax(Graph& g, Node* n) {
   if (!n->is("Where") || !is_scalar(n->inputs[1], 0)) return false;
   Value* p = n->inputs[2];
-  const Node *test = made_by(n->inputs[0], "IsNaN"), *softmax = made_by(p, "Softmax");
+  const Node *test = made_by(n->inputs[0], "IsNaN"), *behind = zeros_behind(p);
+  const Node* softmax = made_by(behind ? behind->inputs[0] : p, "Softmax");
   if (!test || !softmax || test->inputs[0] != p || n->outputs[0]->type != p->type) return false;
-  Node* y = g.insert(n, "softmax_or_zero", {softmax->inputs[0]}, {n->outputs[0]->name},
-                     {{"axis", softmax->attr_int("axis", -1)}}, "tc");
+  const ModelText name = behind ? derived(n->outputs[0]->name, "_whole") : n->outputs[0]->name;
+  Node* y =
+      g.insert(n, "softmax_or_zero", {softmax->inputs[0]}, {name}, {{"axis", softmax->attr_int("axis", -1)}}, "tc");
   y->name = n->name;
   y->origins = n->origins;
   infer_types(g, *y);
+  if (behind) {
+    y = g.insert(n, "fill_behind", {y->outputs[0], behind->inputs[1]}, {n->outputs[0]->name}, behind->attrs, "tc");
+    infer_types(g, *y);
+  }
   replace_node(g, n, y->outputs[0]);
   return true;
 }

@@ -110,7 +110,14 @@ Stmt KernelInterface::name_views(const Stmt& s, BufferMap& flat) {
     return loop(v, k->extent, name_views(substitute(k->body, {{k->var.get(), Expr(v)}}), flat), k->kind, k->begin);
   }
   const Seq* k = as<Seq>(s);
-  if (!k) return s;
+  if (!k)  // a thread's: the host takes what views of fixed places are inside
+    return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
+      const Alias* a = as<Alias>(x);
+      if (!a || !as_const_int(a->offset)) return {};
+      const Buffer view = with_name(a->view, take(a->view->name));
+      flat[view.get()] = view;
+      return alias(view, a->base, a->offset, substitute_buffers(a->body, {{a->view.get(), view}}));
+    });
   Stmts list;
   for (const Stmt& x : k->list) list.push_back(name_views(x, flat));
   return seq(std::move(list));

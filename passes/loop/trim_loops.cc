@@ -11,6 +11,7 @@
 // memory:
 //   for (v = 0; v < 8192 / VL; v++)       ->   if (part * 8192 < n * 9)
 //     y[part * 8192 + v * VL + lanes]            for (v = 0; v < (min(8192, n * 9 - part * 8192) + VL - 1) / VL; v++)
+// What a tile of other rows computes behind a loop over tiles is asked for as a whole: if (252 < n).
 //
 // Preconditions: every store in the loop is to an output that is needed up to a count, at an index along that axis that
 // grows with the loop's variable; or to memory that is read in the loop only.
@@ -96,6 +97,9 @@ class Trim {
       bool same = true;
       for (const Stmt& x : k->list) {
         list.push_back(statement(x));
+        // What stands behind a loop, the rest of its tiles, is needed or not as a whole.
+        if (const auto needed = !list.empty() && as<Alloc>(x) ? needed_rest(x) : std::nullopt)
+          list.back() = if_then(*needed, list.back());
         same = same && list.back().same_as(x);
       }
       return same ? s : seq(std::move(list));
@@ -175,6 +179,34 @@ class Trim {
     return let(
         each, floor_div(end + Expr(parts.max), Expr(parts.max + 1)),
         loop(f.var, min(part * Expr(each) + Expr(each), end) - part * Expr(each), body, f.kind, part * Expr(each)));
+  }
+
+  /// Whether a statement is needed that stores behind the first elements of an axis: as a condition on what stands around it.
+  std::optional<Expr> needed_rest(const Stmt& s) const {
+    const For alone{make_var("rest"), 0, 1, ForKind::Serial, s};
+    std::optional<Expr> all;
+    std::set<int> axes;
+    for (const Live& l : live_) axes.insert(l.axis);
+    for (const int axis : axes) {
+      std::optional<Expr> needed;
+      const bool ok = each_store(alone, [&](const Live& l, const LiveCoordinate& c) {
+        Linear first, inside;
+        inside.constant = c.at.constant;
+        for (const Linear::Term& t : c.at.terms) (stands(t.atom) ? first : inside).add(t.atom, t.coefficient);
+        const int64_t rest = stores_.least(inside);
+        if (l.axis != axis || rest < c.unit) return false;              // of the first element: it is no rest
+        const Range within = interval(to_expr(first), stores_.ranges);  // an element of the axis, if it is short enough
+        first.constant = rest;
+        const bool whole = within.min >= 0 && bounded(within) && rest % c.unit + within.max < c.unit;
+        const Expr condition =
+            whole ? Expr(rest / c.unit) < Expr(*number_of(l)) : to_expr(first) < Expr(*number_of(l)) * Expr(c.unit);
+        if (needed && !structurally_equal(*needed, condition)) return false;
+        needed = condition;
+        return true;
+      });
+      if (ok && needed) all = all ? *all && *needed : *needed;
+    }
+    return all;
   }
 
   /// As many chunks as before: those that nobody needs do nothing.

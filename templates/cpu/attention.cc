@@ -34,12 +34,18 @@ struct Product {
   ContractionPlan plan;
 };
 
+// tc.counted_softmax along the last axis: how many elements of a row there are, over no axis, and whether rows without a number are zero.
+struct CountedSoftmax {
+  Expr count;
+  bool or_zero = false;
+};
+
 struct Attention {
   Product scores, result;
   Scheduled softmax;
-  Expr count;                      // of the columns that there are, an operand's only element; null: all
-  Buffer scores_buffer, weights;   // results of stages: before and after the softmax
-  Buffer softmax_in, softmax_out;  // of the tile's function
+  std::optional<CountedSoftmax> counted;  // none: the softmax is of all columns
+  Buffer scores_buffer, weights;          // results of stages: before and after the softmax
+  Buffer softmax_in, softmax_out;         // of the tile's function
   std::vector<AxisRange> tile_ranges, out_ranges;
   std::vector<Axis> outer;  // batches and heads
   int64_t rows = 1, columns = 1, tile_rows = 1;
@@ -84,31 +90,36 @@ Exprs refs(const std::vector<Axis>& axes) {
   return list;
 }
 
-// Of tc.counted_softmax along the last axis of `scores`: how many elements of a row there are. Null for other functions.
-Expr counted_columns(const TensorFn& softmax, const Buffer& scores) {
+// The operator between the products, as its definition writes it; nothing for other functions.
+std::optional<CountedSoftmax> counted_softmax(const TensorFn& softmax, const Buffer& scores) {
   const Stage &top = softmax.stages[0], &e = softmax.stages[1], &sum = softmax.stages[2], &y = softmax.stages[3];
   const Select* guard = as<Select>(top.values[0]);
   const Apply* less = guard ? as<Apply>(guard->condition) : nullptr;
   const Load* count = less && less->op == Op::Lt ? as<Load>(less->args[1]) : nullptr;
   if (!count || !count->index.empty() || top.raxes.size() != 1 || sum.raxes.size() != 1) return {};
-  const Expr number = less->args[1];
-  const auto first = [&](const Stage& s, const Buffer& of, const Expr& nothing) {
+  const Expr number = less->args[1], nothing = zero(DType::F32), least = lowest(DType::F32);
+  const auto first = [&](const Stage& s, const Buffer& of, const Expr& otherwise) {
     const Expr r(s.raxes[0].var);
     Exprs at = refs(s.axes);
     at.push_back(r);
-    return select(r < number, load(of, at), nothing);
+    return select(r < number, load(of, at), otherwise);
   };
   const auto row = [](const Stage& s, const Buffer& of) {
     Exprs at = refs(s.axes);
     at.pop_back();
     return load(of, at);
   };
-  const Buffer &m = top.outputs[0], &terms = e.outputs[0];
-  const bool known = structurally_equal(top.values[0], first(top, scores, lowest(DType::F32))) &&
-                     structurally_equal(e.values[0], exp(load(scores, refs(e.axes)) - row(e, m))) &&
-                     structurally_equal(sum.values[0], first(sum, terms, zero(DType::F32))) &&
-                     structurally_equal(y.values[0], load(terms, refs(y.axes)) / row(y, sum.outputs[0]));
-  return known ? number : Expr();
+  const Buffer& terms = e.outputs[0];
+  const Expr m = row(e, top.outputs[0]), total = row(y, sum.outputs[0]), share = load(terms, refs(y.axes)) / total;
+  const auto is_it = [&](bool or_zero) {
+    const Expr shift = or_zero ? select(eq(m, least), nothing, m) : m;
+    return structurally_equal(e.values[0], exp(load(scores, refs(e.axes)) - shift)) &&
+           structurally_equal(y.values[0], or_zero ? select(total > nothing, share, nothing) : share);
+  };
+  if (!structurally_equal(top.values[0], first(top, scores, least)) ||
+      !structurally_equal(sum.values[0], first(sum, terms, nothing)) || (!is_it(false) && !is_it(true)))
+    return {};
+  return CountedSoftmax{number, is_it(true)};
 }
 
 // The axis of `operand` along which the result's axis d of fn runs; -1: none.
@@ -208,8 +219,8 @@ std::optional<Attention> match(const TemplateArgs& a) {
   Attention t;
   t.scores_buffer = scores.outputs[0];
   t.weights = softmax.outputs[0];
-  t.count = counted_columns(softmax, t.scores_buffer);
-  if (!reads_only(scores, a.fn, nullptr) || (!t.count && softmax.inputs != std::vector<Buffer>{t.scores_buffer}) ||
+  t.counted = counted_softmax(softmax, t.scores_buffer);
+  if (!reads_only(scores, a.fn, nullptr) || (!t.counted && softmax.inputs != std::vector<Buffer>{t.scores_buffer}) ||
       !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t, a.plan))
     return {};
   // In place: what comes after the exponentials does not read the scores.
@@ -220,8 +231,8 @@ std::optional<Attention> match(const TemplateArgs& a) {
   if (!first || !second || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
   t.scores = *first;
   t.result = *second;
-  if (bool(t.count) != bool(second->m.k_end)) return {};
-  if (t.count) return t;
+  if (bool(t.counted) != bool(second->m.k_end)) return {};
+  if (t.counted) return t;
   const auto rows = result_tile(softmax, t.tile_ranges);
   if (!rows) return {};
   const auto inner =
@@ -241,8 +252,8 @@ class Builder {
     keys_ = panels("keys", t.scores);
     values_ = panels("values", t.result);
     tile_ = make_buffer("scores", DType::F32, {Dim(t.tile_rows * t.columns)}, Scope::Workspace);
-    if (t.count) {
-      const Buffer count = memory_.flat(as<Load>(t.count)->buffer);
+    if (t.counted) {
+      const Buffer count = memory_.flat(as<Load>(t.counted->count)->buffer);
       n_value_ = max(min(load(count, {Expr(0)}), Expr(t.columns)), Expr(0));
       n_ = Expr(n_name_);
     }
@@ -359,10 +370,18 @@ class Builder {
     const Stmt shares = each([&](const Exprs& at, const Expr& count) {
       return store(tile_, at, score(at, count) * broadcast(Expr(inverse)), std::nullopt, count);
     });
-    const Expr total = apply(Op::ReduceAdd, {load(sum, {ramp(0)})});
-    Stmt body = seq({terms, let(inverse, make_const(DType::F32, 1) / total, shares)});
+    const Stmt nothing = each([&](const Exprs& at, const Expr& count) {
+      return store(tile_, at, broadcast(zero(DType::F32)), std::nullopt, count);
+    });
+    const Var total = make_var("total", DType::F32);
+    const Stmt quotients = let(inverse, make_const(DType::F32, 1) / Expr(total), shares);
+    const bool or_zero = t_.counted->or_zero;
+    Stmt body = seq({terms, let(total, apply(Op::ReduceAdd, {load(sum, {ramp(0)})}),
+                                or_zero ? if_then(Expr(total) > zero(DType::F32), quotients, nothing) : quotients)});
     body = alloc(sum, seq({store(sum, {ramp(0)}, broadcast(zero(DType::F32))), body}));
-    body = alloc(high, alloc(best, seq({highest, let(top, load(best, {}), body)})));
+    const Expr most = load(best, {}), least = lowest(DType::F32);
+    const Expr shift = or_zero ? select(eq(most, least), zero(DType::F32), most) : most;
+    body = alloc(high, alloc(best, seq({highest, let(top, shift, body)})));
     body = loop(row, t_.tile_rows, body);
     return let(whole, n_ / lanes(), let(rest, n_ - Expr(whole) * lanes(), body));
   }
@@ -403,7 +422,7 @@ class Builder {
 // with them, which the three kernels do for some of their loops only.
 bool attention_pays(const TemplateArgs& a) {
   const auto t = match(a);
-  if (t && t->count) return true;
+  if (t && t->counted) return true;
   return t && 4 * num_elements(static_dims(t->scores_buffer->shape)) >= 2 * int64_t(a.cpu.l2_bytes);
 }
 

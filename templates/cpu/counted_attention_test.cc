@@ -12,7 +12,8 @@ using namespace tc::testing;
 struct Case {
   int64_t heads = 3, queries = 20, keys = 50, size = 16, n = 37;
   bool mask = false;
-  int64_t masked = 33;  // keys that nobody sees then
+  int64_t masked = 33;   // keys that nobody sees then
+  bool or_zero = false;  // rows without a number are zero
 };
 
 Constant random_floats(const Dims& dims, uint32_t seed) {
@@ -55,11 +56,18 @@ class Builder {
     const Buffer top = b.reduce("max", Op::Max, row_, {c_.keys}, [&](const Exprs& i, const Exprs& r) {
       return select(r[0] < n_, load(s, {i[0], i[1], i[2], r[0]}), lowest(DType::F32));
     });
-    const Buffer e = b.compute("exp", scores_, [&](const Exprs& i) { return exp(load(s, i) - of(top, i)); });
+    const Expr nothing = zero(DType::F32);
+    const Buffer e = b.compute("exp", scores_, [&](const Exprs& i) {
+      const Expr m = of(top, i);
+      return exp(load(s, i) - (c_.or_zero ? select(eq(m, lowest(DType::F32)), nothing, m) : m));
+    });
     const Buffer sum = b.reduce("sum", Op::Add, row_, {c_.keys}, [&](const Exprs& i, const Exprs& r) {
       return select(r[0] < n_, load(e, {i[0], i[1], i[2], r[0]}), zero(DType::F32));
     });
-    return b.compute("softmax", scores_, [&](const Exprs& i) { return load(e, i) / of(sum, i); });
+    return b.compute("softmax", scores_, [&](const Exprs& i) {
+      const Expr total = of(sum, i), share = load(e, i) / total;
+      return c_.or_zero ? select(total > nothing, share, nothing) : share;
+    });
   }
   Buffer times_values(const Buffer& p) {
     const Buffer v = given("v", {1, c_.heads, c_.keys, c_.size});
@@ -122,6 +130,15 @@ TEST(CountedAttention, NoKeysGiveZerosAndMaskedOnesNaN) {
   expect_attention({.queries = 1, .n = 30, .mask = true}, "one pass");
   expect_attention({.n = 0}, "strips of");
   expect_attention({.n = 30, .mask = true}, "strips of");
+}
+
+TEST(CountedAttention, RowsWithoutANumberMayBeZero) {
+  for (const int64_t queries : {1, 20}) {
+    const std::string description = queries == 1 ? "one pass" : "strips of";
+    expect_attention({.queries = queries, .or_zero = true}, description);
+    expect_attention({.queries = queries, .n = 30, .mask = true, .or_zero = true}, description);
+    expect_attention({.queries = queries, .n = 0, .or_zero = true}, description);
+  }
 }
 
 TEST(CountedAttention, ASoftmaxByItself) {

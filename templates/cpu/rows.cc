@@ -36,6 +36,7 @@ constexpr int64_t kMostAccumulators = 8;
 
 struct RowsPlan {
   int64_t parts = 1;         // of the rows, for threads; 1: they are not shared
+  int64_t inner_parts = 1;   // of the second axis of rows, where the first is no more than a few
   int64_t accumulators = 1;  // vectors of sums that are joined at the end
 };
 
@@ -57,13 +58,17 @@ int64_t choose_parts(int64_t rows) {
   return parts < kFewestParts ? rows : parts;
 }
 
-RowsPlan decide(const Rows& r, const PlanEntry& plan) {
+/// `open`: rows may end early, so that there are several axes of them.
+RowsPlan decide(const Rows& r, const PlanEntry& plan, bool open) {
   const int64_t n = r.columns.back().extent.value, rows = r.c.axes.empty() ? 1 : r.c.axes[0].extent.value;
   const bool parallel = points(r.c.axes) * points(r.columns) * int64_t(r.steps.size()) >= kParallelThreshold;
   RowsPlan p;
   p.parts = plan.number(
       "parts", [&] { return parallel ? choose_parts(rows) : 1; },
       KnobValues::divisors(rows, INT64_MAX, "threads take equal shares of " + to_text(rows) + " rows"));
+  if (open && p.parts == rows && rows < kMostParts && r.c.axes.size() > 1)
+    while (p.inner_parts * 2 * rows <= kMostParts && r.c.axes[1].extent.value % (p.inner_parts * 2) == 0)
+      p.inner_parts *= 2;
   const bool reduces =
       std::any_of(r.steps.begin(), r.steps.end(), [](const RowStep& s) { return s.kind == RowStep::Kind::Reduce; });
   p.accumulators = plan.number(
@@ -113,7 +118,8 @@ class Builder {
     Stmt body = steps(0);
     for (const RowStep& k : r_.steps)
       if (k.kind == RowStep::Kind::Keep && k.kept->scope == Scope::Stack) body = alloc(k.kept, body);
-    for (size_t i = r_.c.axes.size(); i-- > 1;) body = loop(r_.c.axes[i].var, r_.c.axes[i].extent, body);
+    for (size_t i = r_.c.axes.size(); i-- > (plan_.inner_parts > 1 ? 2u : 1u);)
+      body = loop(r_.c.axes[i].var, r_.c.axes[i].extent, body);
     if (!r_.c.axes.empty()) body = outermost(body);
     return end_ ? let(length_, end_value_, body) : body;
   }
@@ -122,6 +128,14 @@ class Builder {
   Stmt outermost(const Stmt& body) {
     const Axis& a = r_.c.axes[0];
     const int64_t rows = a.extent.value, parts = plan_.parts;
+    if (plan_.inner_parts > 1) {  // a few rows of many
+      const Axis& b = r_.c.axes[1];
+      const Var part = make_var("part");
+      const int64_t n = plan_.inner_parts, each = b.extent.value / n;
+      const Expr begin = apply(Op::Mod, {Expr(part), Expr(n)}) * Expr(each);
+      const Stmt inner = loop(b.var, each, body, ForKind::Serial, begin);
+      return loop(part, rows * n, let(a.var, Expr(part) / Expr(n), inner), ForKind::Parallel);
+    }
     if (parts == 1) return loop(a.var, a.extent, body);
     if (parts == rows && (parts > kMostParts || parts < kFewestParts))
       return loop(a.var, a.extent, body, ForKind::Parallel);
@@ -285,12 +299,12 @@ void name_invariants(Rows& r) {
 
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (a.options.strict_fp) return {};  // lanes change the order of sums
-  auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict);
+  auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict, a.options.open_axes);
   const Expr end = r ? take_end(*r) : Expr();
   if (!r || !all_vector_forms(*r)) return {};
   name_invariants(*r);
   Scheduled s;
-  s.body = Builder(*r, decide(*r, a.plan), end).build();
+  s.body = Builder(*r, decide(*r, a.plan, !a.options.open_axes.empty()), end).build();
   bind_operands(s, r->c);
   s.family = "rows";
   s.description = "rows of " + to_text(points(r->columns)) + " in vectors, sums over the lanes joined at the end";

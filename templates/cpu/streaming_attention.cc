@@ -165,12 +165,15 @@ class Builder {
       const Var inverse = make_var("inverse", DType::F32);
       Expr total = load(total_, {own});
       if (s_.sink) total = total + exp(at(s_.sink, own) - shift_of(load(top_, {own})));
-      const Expr none = s_.plain ? last <= Expr(0) : eq(total, zero(DType::F32)), one = make_const(DType::F32, 1);
+      using None = StreamedAttention::None;
+      const Expr nothing = zero(DType::F32), one = make_const(DType::F32, 1);
+      const Expr none = s_.none == None::NaN ? last <= Expr(0) : eq(total, nothing);
       const Expr value = one / select(none, one, total);
       return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));
                    Expr y = load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse));
+                   if (s_.none == None::ZeroIfNaN) y = select(total > nothing, y, broadcast(nothing));
                    for (const DType t : s_.rounded) y = cast(t, y);
                    return store(fn_.outputs[0], index, y);
                  }));

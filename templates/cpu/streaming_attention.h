@@ -18,8 +18,9 @@ struct StreamedAttention {
   std::vector<DType> rounded;  // what a result is converted to, in order
   int64_t group = 1;           // heads that read the same keys and values
   int64_t block = 0;           // keys at a time
-  bool plain = false;          // a row that sees no key is NaN, as Softmax has it; else zero
-  Expr sink;                   // the score of one more key, whose value is zero, over b, h, i; null: there is none
+  // A row that sees no key is zero; or NaN, as Softmax has it; a row of which a score is NaN or inf is NaN, or zero
+  enum class None { Zero, NaN, ZeroIfNaN } none = None::Zero;
+  Expr sink;  // the score of one more key, whose value is zero, over b, h, i; null: there is none
 };
 
 /// What exponentials subtract.

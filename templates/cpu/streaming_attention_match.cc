@@ -125,26 +125,34 @@ Expr first_terms(const Expr& value, const Expr& j, const Expr& end) {
   return first ? k->yes : Expr();
 }
 
-/// tc.counted_softmax between the scores and their weights over `axes`, `end` being the count.
-bool is_counted_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const std::vector<Axis>& axes,
-                        const Expr& end) {
+/// What tc.counted_softmax makes of rows without a number, if it stands between the scores and their weights over `axes`, `end` being
+/// the count.
+std::optional<StreamedAttention::None> counted_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight,
+                                                       const std::vector<Axis>& axes, const Expr& end) {
   const Expr summed = first_terms(r.total->values[0], Expr(r.total->raxes[0].var), end);
   const Expr compared = as<Select>(r.top->values[0])->yes;
   const Load* terms = as<Load>(summed);
   const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
-  if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return false;
+  if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return {};
   const Exprs own = refs(e->axes), row = {own[0], own[1], own[2]};
   VarMap to = {{r.top->raxes[0].var.get(), own[3]}};
   for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = own[k];
-  if (!structurally_equal(e->values[0], exp(substitute(compared, to) - load(r.top->outputs[0], row)))) return false;
   Exprs all = refs(r.total->axes), at = refs(axes);
   all.push_back(Expr(r.total->raxes[0].var));
+  if (!same(terms->index, all)) return {};
   VarMap once;
   for (const Axis& a : axes)
     if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
-  const Expr share = load(terms->buffer, at) / load(r.total->outputs[0], {at[0], at[1], at[2]});
-  return same(terms->index, all) &&
-         structurally_equal(substitute(inlined(fn, weight, {terms->buffer}), once), substitute(share, once));
+  const Expr m = load(r.top->outputs[0], row), total = load(r.total->outputs[0], {at[0], at[1], at[2]}),
+             share = load(terms->buffer, at) / total, value = substitute(inlined(fn, weight, {terms->buffer}), once);
+  const auto is_it = [&](const Expr& shift, const Expr& result) {
+    return structurally_equal(e->values[0], exp(substitute(compared, to) - shift)) &&
+           structurally_equal(value, substitute(result, once));
+  };
+  if (is_it(m, share)) return StreamedAttention::None::NaN;
+  const Expr nothing = zero(DType::F32);
+  if (is_it(shift_of(m), select(total > nothing, share, nothing))) return StreamedAttention::None::ZeroIfNaN;
+  return {};
 }
 
 /// The softmax between the scores and the weights of the values, as the definition writes it.
@@ -265,16 +273,21 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   from[r->result->raxes[0].var.get()] = Expr(s.j.var);
   s.value_d = out[3];
   Expr weight, product = substitute(r->result->values[0], from);
-  if (const Expr first = s.ends.size() == 1 ? first_terms(product, Expr(s.j.var), s.ends[0]) : Expr()) {
-    s.plain = true;
+  const Expr first = s.ends.size() == 1 ? first_terms(product, Expr(s.j.var), s.ends[0]) : Expr();
+  if (first) {
     product = first;
     if (bool(rest) || !s.begins.empty() || s.i.extent.value > kFewQueries) return {};
   }
   if (!factors(product, s.value_d.var, weight, s.v)) return {};
   s.v = inlined(a.fn, s.v, {});
-  const bool softmax = s.plain ? is_counted_softmax(a.fn, *r, weight, axes, s.ends[0])
-                               : is_softmax(a.fn, *r, weight, refs(axes), s.sink);
-  if (uses_var(s.v, s.i.var) || !softmax || !find_output(a.fn, *r, s)) return {};
+  if (first) {
+    const auto none = counted_softmax(a.fn, *r, weight, axes, s.ends[0]);
+    if (!none) return {};
+    s.none = *none;
+  } else if (!is_softmax(a.fn, *r, weight, refs(axes), s.sink)) {
+    return {};
+  }
+  if (uses_var(s.v, s.i.var) || !find_output(a.fn, *r, s)) return {};
   // Bounds that are numbers are known to other templates, too.
   const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
     bool loads = false;
