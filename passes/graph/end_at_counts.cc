@@ -95,12 +95,10 @@ void drop_zeros(Graph& g, Node* n) {
   for (const Node* k = f->left; k && k->inputs[1] == f->left->inputs[1]; k = filled_by(k->inputs[0], "zero", axis))
     least = std::max(least, k->attr_int("least", 0));
   Value* p = in_front_of(f->left);
-  const Node* softmax = made_by(p, "Softmax");
+  const Node* softmax = softmax_of(p);
   const Node* lowest = softmax ? filled_by(softmax->inputs[0], "lowest", axis) : nullptr;
-  const int64_t along = softmax ? softmax->attr_int("axis", -1) : 0;
-  if (least < 1 || !lowest || lowest->inputs[1] != f->left->inputs[1] ||
-      (along < 0 ? along + rank_of(p) : along) != axis)
-    return;
+  if (!lowest || lowest->inputs[1] != f->left->inputs[1] || axis_of(*softmax) != axis) return;
+  if (softmax->is("Softmax") && least < 1) return;  // the softmax of nothing is NaN
   g.set_input(n, 0, p);
   if (!f->left->outputs[0]->is_used()) erase_unused(g, f->left);
 }
