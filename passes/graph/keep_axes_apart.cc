@@ -25,7 +25,8 @@ bool works_on_rows(Node& n) {
   const Value *x = n.inputs[0], *y = n.outputs[0];
   if (!x || !x->type.is_static_tensor() || !y->type.is_static_tensor() || rank_of(x) != rank_of(y)) return false;
   if (n.is("MatMul")) return rank_of(n.inputs[1]) == 2;
-  if (n.attrs.contains("axis") || n.is("QuantizeLinear") || n.is("DequantizeLinear")) return false;  // counted from the front
+  if (n.attrs.contains("axis") || n.is("QuantizeLinear") || n.is("DequantizeLinear"))
+    return false;  // counted from the front
   const auto along_last = [](const Value* v) { return v && v->type.is_static_tensor() && rank_of(v) <= 1; };
   return dims_of(x) == dims_of(y) && std::all_of(n.inputs.begin() + 1, n.inputs.end(), along_last) &&
          pattern_of(tensor_fn(n)) <= Pattern::Broadcast;
