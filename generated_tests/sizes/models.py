@@ -97,6 +97,42 @@ def attention_of_one(b):
     attention(b, 1, 2)
 
 
+def masked_attention(b):
+    """As PyTorch's exporters write it: keys that may all be forbidden, and layers over rows that are joined for a product."""
+    x, mask = b.input("x", ["batch", "seq", 64]), b.input("mask", ["batch", "seq"], TensorProto.INT64)
+    rows, n = open_models.size(b, x, 0), open_models.size(b, x, 1)
+    norm = b.op("LayerNormalization", x, b.weight(64), b.weight(64), axis=-1)
+    flat = b.op("Gemm", b.op("Reshape", norm, b.ints(-1, 64)), b.weight(64, 192), b.weight(192))
+    joined = b.op("Reshape", flat, b.op("Concat", rows, n, b.ints(192), axis=0))
+    heads = b.op("Concat", rows, n, b.ints(2, 32), axis=0)
+    q, k, v = (b.op("Transpose", b.op("Reshape", b.op("Slice", joined, b.ints(at), b.ints(at + 64), b.ints(2)), heads), perm=perm)
+               for at, perm in ((0, [0, 2, 1, 3]), (64, [0, 2, 3, 1]), (128, [0, 2, 1, 3])))
+    seen = b.op("Where", b.op("Cast", b.op("Unsqueeze", mask, b.ints(1, 2)), to=TensorProto.BOOL), b.scalar(0.0), b.scalar(-np.inf))
+    p = b.op("Softmax", b.op("Add", b.op("Mul", b.op("MatMul", q, k), b.scalar(0.2)), seen), axis=-1)
+    weights = b.op("Where", b.op("IsNaN", p), b.scalar(0.0), p)
+    y = b.op("Reshape", b.op("Transpose", b.op("MatMul", weights, v), perm=[0, 2, 1, 3]), b.op("Concat", rows, n, b.ints(64), axis=0))
+    b.output(b.op("Add", x, b.op("Reshape", b.op("Tanh", b.op("Gemm", b.op("Reshape", y, b.ints(-1, 64)), b.weight(64, 64), b.weight(64))),
+                                 b.op("Concat", rows, n, b.ints(64), axis=0))))
+
+
+def pooled_by_attention(b):
+    """A softmax that no product of matrices follows, and a product of one query."""
+    x = b.input("x", ["n", 32])
+    p = b.op("Softmax", b.op("MatMul", b.weight(3, 32), b.op("Transpose", x, perm=[1, 0])), axis=-1)
+    b.output(b.op("MatMul", p, x))
+    b.output(b.op("ReduceMax", p, b.ints(1), keepdims=0))
+    b.output(p)
+
+
+def no_elements(b):
+    """Tensors of nothing, however many rows there are: places of memory that are apart all the same."""
+    x, t = b.input("x", [5, "n", 0]), b.input("t", ["n", 3])
+    b.output(b.op("Relu", x))
+    values, at = b.op("TopK", t, b.ints(0), outputs=2)
+    b.output(values)
+    b.output(at, TensorProto.INT64)
+
+
 def recurrent(b):
     x = b.input("x", [6, "batch", 5])
     y, h, c = b.op("LSTM", x, b.weight(2, 28, 5), b.weight(2, 28, 7), b.weight(2, 56), outputs=3, hidden_size=7, direction="bidirectional")
@@ -410,6 +446,8 @@ def corners(b):
 ALL = [
     (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention, {"batch": (1, 3), "seq": (1, 13)}),
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
+    (masked_attention, {"batch": (1, 3), "seq": (1, 40)}), (masked_attention, {"batch": (2, 2), "seq": (1, 37)}), (masked_attention, {"batch": (1, 1), "seq": (1, 33)}),
+    (no_elements, {"n": (1, 9)}), (pooled_by_attention, {"n": (1, 70)}), (pooled_by_attention, {"n": (0, 19)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
     (quantised, {"batch": (1, 12)}), (same_again, {"n": (0, 5), "m": (1, 4)}), (loops, {"n": (0, 6)}),

@@ -54,6 +54,17 @@ TEST_F(TrimLoops, TilesAreRoundedUpAndTheirRowsStayWhole) {
   EXPECT_NE(text.find("unroll k in 0 .. +4:"), std::string::npos) << text;
 }
 
+// Tiles of 5 rows, and one of 2 behind them.
+TEST_F(TrimLoops, TheRestOfTheTilesIsAskedForAsAWhole) {
+  const Buffer acc = make_buffer("acc", DType::F32, {Dim(kColumns)}, Scope::Register);
+  const Stmt rest = alloc(acc, loop(k, 2, row(Expr(k) + 10), ForKind::Unroll));
+  const std::string text = trimmed(seq({loop(i, 2, loop(k, 5, row(Expr(i) * 5 + Expr(k)), ForKind::Unroll)), rest}));
+  EXPECT_NE(text.find("for i in 0 .. +min(2, floor_div(n + 4, 5)):"), std::string::npos) << text;
+  EXPECT_NE(text.find("if 10 < n:"), std::string::npos) << text;
+  const Stmt first = alloc(acc, loop(k, 2, row(Expr(k)), ForKind::Unroll));  // there is one, whatever n is
+  EXPECT_EQ(trimmed(seq({first, rest})).find("if 0 < n"), std::string::npos);
+}
+
 TEST_F(TrimLoops, ChunksStayAndDoNothing) {
   const std::string text = trimmed(loop(i, kRows, row(i), ForKind::Parallel));
   EXPECT_NE(text.find("parallel i in 0 .. +12:"), std::string::npos) << text;

@@ -204,6 +204,7 @@ void plan_memory(Program& p, const std::vector<ScratchUse>& uses) {
       root.first = std::min(root.first, s.first);
       root.last = std::max(root.last, s.last);
     } else {
+      if (s.bytes == 0) s.bytes = 1;  // a place of its own: what kernels are given lies apart, elements or not
       roots.push_back(int(i));
     }
   }

@@ -5,7 +5,6 @@
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
-#include "ir/loop/raises.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "passes/loop/assign_names.h"
@@ -91,21 +90,10 @@ std::vector<bool> are_constant(const std::vector<Constant>& list) {
   return known;
 }
 
-/// Does the function store no element, however large sizes get, and check nothing?
-bool does_nothing(const TensorFn& fn) {
-  const auto is_empty = [](const Buffer& b) { return is_static(b->shape) && num_elements(static_dims(b->shape)) == 0; };
-  return std::all_of(fn.outputs.begin(), fn.outputs.end(), is_empty) &&
-         std::all_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) {
-           return s.kind != Stage::Kind::Nest &&
-                  std::none_of(s.values.begin(), s.values.end(), [](const Expr& e) { return raises_status(e); });
-         });
-}
-
 }  // namespace
 
 void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn& whole = tensor_fn(n);
-  if (does_nothing(whole)) return;
   std::vector<const Value*> operands;
   for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
   const std::vector<const Value*> all = operands;

@@ -57,15 +57,6 @@ TEST(Kernels, PackedNumbersAreOperands) {
   EXPECT_NE(formulas[0].find("constant * "), std::string::npos) << formulas[0];
 }
 
-TEST(Kernels, NothingIsDoneForTensorsWithoutElements) {
-  const Program p = program_of(
-      "g (float[5,3,0] x) => (float[5,0] y) <int64[1] axes = {1}> { a = Relu (x)  y = ReduceSum <keepdims = 0> (a, "
-      "axes) }",
-      0);
-  EXPECT_TRUE(p.kernels.empty());
-  EXPECT_TRUE(p.steps.empty());
-}
-
 // A function of random numbers alone has no operand to name its table after: the table is the result's.
 TEST(Kernels, TablesOfFunctionsWithoutOperands) {
   const Program p =
