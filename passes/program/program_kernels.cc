@@ -77,6 +77,18 @@ std::vector<Constant> constants_of(const std::vector<const Value*>& operands) {
   return list;
 }
 
+/// Are there products on both sides of a maximum, that of a softmax, and does the second end with a count?
+bool is_counted_attention(const TensorFn& fn) {
+  const auto reduces = [](const Stage& s, Op op) { return s.kind == Stage::Kind::Reduce && s.combiner.op == op; };
+  const auto top =
+      std::find_if(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return reduces(s, Op::Max); });
+  const auto last =
+      std::find_if(fn.stages.rbegin(), fn.stages.rend(), [&](const Stage& s) { return reduces(s, Op::Add); });
+  return top != fn.stages.end() && last != fn.stages.rend() && as<Select>(last->values[0]) &&
+         pattern_of(fn) == Pattern::Contraction &&
+         std::any_of(fn.stages.begin(), top, [&](const Stage& s) { return reduces(s, Op::Add); });
+}
+
 // Of the kernels that a call stands for on one processor or another.
 int64_t most_scratch(const Program& p, const Call& c) {
   int64_t bytes = p.kernels[size_t(c.kernel)].scratch_bytes;
@@ -162,8 +174,8 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
 }
 
 // A product of weights with as many rows as the caller chooses: tiles have several rows, and one row, the next token, takes the
-// time of a tile. So the function of one row is a kernel, too, if it reads the same packed weights; and so is that of loops
-// which do not end early.
+// time of a tile. So the function of one row is a kernel, too, if it reads the same packed weights; so is attention, whose keys a
+// tile of queries copies into panels first; and so is that of loops which do not end early.
 std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const LiveOutput& live,
                                                                   std::vector<const Value*> own,
                                                                   const std::vector<const Value*>& operands,
@@ -179,7 +191,8 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const bool weights = single && std::any_of(own.begin(), own.end(), [&](const Value* v) {
                          return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
                        });
-  if (cx_.target.device_memory || at == sizes_.end() || (!weights && ends_early(compiled_.at(last_key_), count)))
+  const bool tiles = weights || is_counted_attention(tensor_fn(n));
+  if (cx_.target.device_memory || at == sizes_.end() || (!tiles && ends_early(compiled_.at(last_key_), count)))
     return {};
   const IoTensor& size = p_.inputs[size_t(at - sizes_.begin())];
   if (!size.is_size || size.is_kept() || size.least > 1 || size.most < 2 || shape[size_t(axis)].value < 2 ||

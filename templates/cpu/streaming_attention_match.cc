@@ -137,17 +137,21 @@ std::optional<StreamedAttention::None> counted_softmax(const TensorFn& fn, const
   const Exprs own = refs(e->axes), row = {own[0], own[1], own[2]};
   VarMap to = {{r.top->raxes[0].var.get(), own[3]}};
   for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = own[k];
-  Exprs all = refs(r.total->axes), at = refs(axes);
-  all.push_back(Expr(r.total->raxes[0].var));
-  if (!same(terms->index, all)) return {};
-  VarMap once;
-  for (const Axis& a : axes)
-    if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+  Exprs at = refs(axes);
+  std::vector<Axis> summed_axes = r.total->axes;
+  summed_axes.push_back(r.total->raxes[0]);
+  if (!reads_own(terms->index, summed_axes)) return {};
+  VarMap once;  // indices along axes of one element are either
+  for (const auto* list : {&axes, &e->axes})
+    for (const Axis& a : *list)
+      if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+  const auto equal = [&](const Expr& a, const Expr& b) {
+    return structurally_equal(substitute(a, once), substitute(b, once));
+  };
   const Expr m = load(r.top->outputs[0], row), total = load(r.total->outputs[0], {at[0], at[1], at[2]}),
-             share = load(terms->buffer, at) / total, value = substitute(inlined(fn, weight, {terms->buffer}), once);
+             share = load(terms->buffer, at) / total, value = inlined(fn, weight, {terms->buffer});
   const auto is_it = [&](const Expr& shift, const Expr& result) {
-    return structurally_equal(e->values[0], exp(substitute(compared, to) - shift)) &&
-           structurally_equal(value, substitute(result, once));
+    return equal(e->values[0], exp(substitute(compared, to) - shift)) && equal(value, result);
   };
   if (is_it(m, share)) return StreamedAttention::None::NaN;
   const Expr nothing = zero(DType::F32);
