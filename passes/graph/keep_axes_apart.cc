@@ -17,7 +17,7 @@ namespace tc {
 
 namespace {
 
-bool is_regroup(const Node* n) { return n && n->domain == "tc" && n->op == "regroup"; }
+bool is_regroup(const Node* n) { return n->domain == "tc" && n->op == "regroup"; }
 
 /// Work on the rows of its first operand that needs no other of them.
 bool works_on_rows(Node& n) {
@@ -64,7 +64,8 @@ void keep_apart(Graph& g, Node* back) {
     v = v->producer->inputs[0];
   }
   const Node* joined = v->producer;
-  if (work.empty() || !is_regroup(joined) || !only_user(work.front()->outputs[0]) || !undoes(*back, *joined)) return;
+  if (work.empty() || !joined || !is_regroup(joined) || !only_user(work.front()->outputs[0]) || !undoes(*back, *joined))
+    return;
   Value* x = joined->inputs[0];
   for (size_t k = work.size(); k-- > 0;) {
     std::vector<Value*> inputs = work[k]->inputs;

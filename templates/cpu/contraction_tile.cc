@@ -111,7 +111,7 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
   Stmt ahead;
   if (plan_.fetch_ahead) ahead = fetch_ahead(packed_, right_base() + Expr(k_o) * Expr(u * columns_), u * columns_);
-  const Stmt main = loop(k_o, n / Expr(u), seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
+  Stmt main = loop(k_o, n / Expr(u), seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
   if (is_const(left, 0)) return main;
   Point rest = at_;
   rest.push_back({m_.k[0].var, Expr(ks[0])});

@@ -41,7 +41,7 @@ class Builder {
   }
   Buffer products() {
     const Buffer q = given("q", {1, c_.heads, c_.queries, c_.size}), k = given("k", {1, c_.heads, c_.keys, c_.size});
-    const Buffer s = b.reduce("matmul", Op::Add, scores_, {c_.size}, [&](const Exprs& i, const Exprs& r) {
+    Buffer s = b.reduce("matmul", Op::Add, scores_, {c_.size}, [&](const Exprs& i, const Exprs& r) {
       return load(q, {i[0], i[1], i[2], r[0]}) * load(k, {i[0], i[1], i[3], r[0]});
     });
     if (!c_.mask) return s;
