@@ -44,4 +44,12 @@ inline Constant small_integers(const Dims& dims, uint32_t seed, DType t = DType:
   return std::make_shared<const TensorData>(std::move(m.data));
 }
 
+/// Thousandths from -1 to 1.
+inline Constant random_floats(const Dims& dims, uint32_t seed) {
+  Dice dice(seed);
+  MutableTensor m = new_tensor(DType::F32, dims);
+  for (int64_t k = 0; k < num_elements(dims); k++) m.as<float>()[k] = float(dice.below(2001) - 1000) / 1000;
+  return std::make_shared<const TensorData>(std::move(m.data));
+}
+
 }  // namespace tc::testing

@@ -16,10 +16,8 @@ Value* behind_views(Value* v) {
   return v;
 }
 
-/// Does it put zeros behind what is counted? They are no places.
-bool fills_behind(const Node& n) {
-  return n.domain == "tc" && n.op == "fill_behind" && n.attr_string("fill", "") == "zero";
-}
+/// Zeros behind what is counted are no places.
+bool puts_zeros(const Node& n) { return fills_behind(n, "zero"); }
 
 /// The mask whose true elements a ReduceSum counts; null if it is another sum.
 Value* counted_mask(const Node& n) {
@@ -40,7 +38,7 @@ Value* count_output(const Node* n) { return n->outputs.size() > 1 ? n->outputs[1
 Value* places_in(const Value* mask, int depth = 8) {
   for (const Node* u : mask->users) {
     if (u->is("NonZero") && count_output(u)) return count_output(u);
-    if (depth == 0 || u->inputs[0] != mask || !(fills_behind(*u) || has_trait(*u, OpTrait::KeepsElements))) continue;
+    if (depth == 0 || u->inputs[0] != mask || !(puts_zeros(*u) || has_trait(*u, OpTrait::KeepsElements))) continue;
     if (Value* count = places_in(u->outputs[0], depth - 1)) return count;
   }
   return nullptr;
@@ -85,7 +83,7 @@ Node* BoundedSizes::put_by_mask(Graph& g, Node* n) {
   const Node* found = turned && rank_of(at) == 2 ? made_by(turned->inputs[0], "NonZero") : nullptr;
   if (!found || !y || turned->attr_ints("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return n;
   Value* mask = found->inputs[0];
-  while (mask->producer && fills_behind(*mask->producer)) mask = mask->producer->inputs[0];
+  while (mask->producer && puts_zeros(*mask->producer)) mask = mask->producer->inputs[0];
   const auto op = joined_by(n->attr_string("reduction", "none"));
   Value* v = op ? repeated_number(n->inputs[2]) : nullptr;
   if (!v) {  // of a tensor at the same places
@@ -114,7 +112,7 @@ Node* BoundedSizes::count_mask(Graph& g, Node* n) {
 
 std::optional<SizeForm> BoundedSizes::count_of_repeated(Graph& g, Node* n) {
   Value* x = n->inputs.at(0);
-  while (x->producer && fills_behind(*x->producer)) x = x->producer->inputs[0];
+  while (x->producer && puts_zeros(*x->producer)) x = x->producer->inputs[0];
   Value* mask = behind_views(x);
   bool repeats = false;
   while (mask->producer && mask->producer->is("Expand")) {

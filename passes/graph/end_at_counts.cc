@@ -26,9 +26,7 @@ namespace {
 /// The node that puts `fill` behind the first elements of v along `axis`; null: none does.
 Node* filled_by(const Value* v, std::string_view fill, int64_t axis) {
   Node* n = v->producer;
-  const bool fills = n && n->domain == "tc" && n->op == "fill_behind" && n->inputs.size() == 2 &&
-                     n->attr_string("fill", "") == fill && n->attr_int("axis", 0) == axis;
-  return fills ? n : nullptr;
+  return n && fills_behind(*n, fill) && n->attr_int("axis", 0) == axis ? n : nullptr;
 }
 
 /// What lies in front of fills by the same count, of which the outermost is `n`.
@@ -107,14 +105,10 @@ void end_all(Graph& g, bool loops) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) end_all(*r, loops);
-    if (!n->is("MatMul")) {
-      if (loops && n->domain == "tc" && n->op == "fill_behind" && n->attr_string("fill", "") == "zero")
-        end_softmax(g, n);
-    } else if (loops) {
-      end_product(g, n);
-    } else {
-      drop_zeros(g, n);
-    }
+    if (loops && fills_behind(*n, "zero"))
+      end_softmax(g, n);
+    else if (n->is("MatMul"))
+      loops ? end_product(g, n) : drop_zeros(g, n);
   }
 }
 

@@ -34,17 +34,11 @@ void replace_by(Graph& g, Node* n, const char* op, std::vector<Value*> in, Attrs
   replace_node(g, n, add_op(g, n, op, std::move(in), n->outputs[0]->name, std::move(attrs)));
 }
 
-/// The node that puts zeros behind the first elements of v; null: none does.
-Node* zeros_behind(const Value* v) {
-  Node* n = v->producer;
-  const bool fills = n && n->domain == "tc" && n->op == "fill_behind" && n->inputs.size() == 2;
-  return fills && n->attr_string("fill", "") == "zero" ? n : nullptr;
-}
-
 bool masked_softmax(Graph& g, Node* n) {
   if (!n->is("Where") || !is_scalar(n->inputs[1], 0)) return false;
   Value* p = n->inputs[2];
-  const Node *test = made_by(n->inputs[0], "IsNaN"), *behind = zeros_behind(p);
+  const Node *test = made_by(n->inputs[0], "IsNaN"), *behind = p->producer;
+  if (behind && !fills_behind(*behind, "zero")) behind = nullptr;
   const Node* softmax = made_by(behind ? behind->inputs[0] : p, "Softmax");
   if (!test || !softmax || test->inputs[0] != p || n->outputs[0]->type != p->type) return false;
   const ModelText name = behind ? derived(n->outputs[0]->name, "_whole") : n->outputs[0]->name;

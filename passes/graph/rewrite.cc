@@ -42,6 +42,10 @@ Node* made_by(const Value* v, std::string_view op) {
 }
 
 bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
+bool fills_behind(const Node& n, std::string_view fill) {
+  return n.domain == "tc" && n.op == "fill_behind" && n.inputs.size() == 2 && n.attr_string("fill", "") == fill;
+}
+
 bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
 
 Buffer stored_as(DType t, const Buffer& b) {

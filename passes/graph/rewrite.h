@@ -17,6 +17,8 @@ std::optional<std::vector<int64_t>> ints_of(const Value* v);
 Node* only_user(const Value* v);
 /// The producer if it is that operator of ai.onnx and v its first output, else null.
 Node* made_by(const Value* v, std::string_view op);
+/// Does it put the `fill` that is named, and no number of its own, behind what is counted (tc.fill_behind)?
+bool fills_behind(const Node& n, std::string_view fill);
 /// Is it a function of tensors, as to_functions and fuse_ops make them? False for null.
 bool is_fused(const Node* n);
 /// Is it a fused sum of products? False for null.

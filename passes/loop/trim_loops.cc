@@ -98,7 +98,7 @@ class Trim {
       for (const Stmt& x : k->list) {
         list.push_back(statement(x));
         // What stands behind a loop, the rest of its tiles, is needed or not as a whole.
-        if (const auto needed = !list.empty() && as<Alloc>(x) ? needed_rest(x) : std::nullopt)
+        if (const auto needed = as<Alloc>(x) ? needed_rest(x) : std::nullopt)
           list.back() = if_then(*needed, list.back());
         same = same && list.back().same_as(x);
       }

@@ -19,6 +19,7 @@
 #include "support/text.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/regions.h"
+#include "templates/match/counted.h"
 #include "templates/result_tile.h"
 
 namespace tc {
@@ -32,12 +33,6 @@ struct Product {
   ResultTile tile;
   Contraction m;
   ContractionPlan plan;
-};
-
-// tc.counted_softmax along the last axis: how many elements of a row there are, over no axis, and whether rows without a number are zero.
-struct CountedSoftmax {
-  Expr count;
-  bool or_zero = false;
 };
 
 struct Attention {
@@ -84,42 +79,15 @@ std::optional<Cuts> find_cuts(const TensorFn& fn) {
   return c;
 }
 
-Exprs refs(const std::vector<Axis>& axes) {
-  Exprs list;
-  for (const Axis& a : axes) list.push_back(Expr(a.var));
-  return list;
-}
-
-// The operator between the products, as its definition writes it; nothing for other functions.
+// The operator between the products where it is of the first columns, as many as an operand's only element says.
 std::optional<CountedSoftmax> counted_softmax(const TensorFn& softmax, const Buffer& scores) {
-  const Stage &top = softmax.stages[0], &e = softmax.stages[1], &sum = softmax.stages[2], &y = softmax.stages[3];
-  const Select* guard = as<Select>(top.values[0]);
-  const Apply* less = guard ? as<Apply>(guard->condition) : nullptr;
-  const Load* count = less && less->op == Op::Lt ? as<Load>(less->args[1]) : nullptr;
-  if (!count || !count->index.empty() || top.raxes.size() != 1 || sum.raxes.size() != 1) return {};
-  const Expr number = less->args[1], nothing = zero(DType::F32), least = lowest(DType::F32);
-  const auto first = [&](const Stage& s, const Buffer& of, const Expr& otherwise) {
-    const Expr r(s.raxes[0].var);
-    Exprs at = refs(s.axes);
-    at.push_back(r);
-    return select(r < number, load(of, at), otherwise);
-  };
-  const auto row = [](const Stage& s, const Buffer& of) {
-    Exprs at = refs(s.axes);
-    at.pop_back();
-    return load(of, at);
-  };
-  const Buffer& terms = e.outputs[0];
-  const Expr m = row(e, top.outputs[0]), total = row(y, sum.outputs[0]), share = load(terms, refs(y.axes)) / total;
-  const auto is_it = [&](bool or_zero) {
-    const Expr shift = or_zero ? select(eq(m, least), nothing, m) : m;
-    return structurally_equal(e.values[0], exp(load(scores, refs(e.axes)) - shift)) &&
-           structurally_equal(y.values[0], or_zero ? select(total > nothing, share, nothing) : share);
-  };
-  if (!structurally_equal(top.values[0], first(top, scores, least)) ||
-      !structurally_equal(sum.values[0], first(sum, terms, nothing)) || (!is_it(false) && !is_it(true)))
-    return {};
-  return CountedSoftmax{number, is_it(true)};
+  const Stage &top = softmax.stages[0], &y = softmax.stages[3];
+  auto found = match_counted_softmax(top, softmax.stages[1], softmax.stages[2], y.values[0], y.axes);
+  const Load *score = found ? as<Load>(found->scores) : nullptr, *count = found ? as<Load>(found->count) : nullptr;
+  if (!score || score->buffer != scores || !count || !count->index.empty()) return {};
+  std::vector<Axis> point = top.axes;
+  point.push_back(top.raxes[0]);
+  return reads_own(score->index, point) ? found : std::nullopt;
 }
 
 // The axis of `operand` along which the result's axis d of fn runs; -1: none.

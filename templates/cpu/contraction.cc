@@ -26,6 +26,13 @@
 
 namespace tc {
 
+namespace {
+
+/// ceil(n / size)
+Expr blocks_of(const Expr& n, int64_t size) { return (n + Expr(size - 1)) / Expr(size); }
+
+}  // namespace
+
 ContractionBuilder::ContractionBuilder(const Contraction& m, const ContractionPlan& plan)
     : m_(plan.images_outside ? with_images_outside(m) : m), plan_(plan), columns_(plan.tile.columns) {
   steps_ = m.bytes ? points(m.k) / m.k.back().extent.value * quads_per_run(m) : points(m.k);
@@ -56,9 +63,6 @@ void ContractionBuilder::pack(Scheduled& s) {
   for (const Axis& a : m_.q_k) layout += a.var->name + ", ";
   packed_ = add_packed(s, m_.c, std::move(axes), value, layout + m_.n.var->name + " in block");
 }
-
-/// ceil(n / size)
-static Expr blocks_of(const Expr& n, int64_t size) { return (n + Expr(size - 1)) / Expr(size); }
 
 // --- chunks: outer axes, panels, row blocks, in this order
 Stmt ContractionBuilder::chunks() {

@@ -10,6 +10,7 @@
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
 #include "templates/match/axes.h"
+#include "templates/match/counted.h"
 #include "templates/zero_point.h"
 
 namespace tc {
@@ -171,17 +172,13 @@ std::optional<Expr> right_factor(Contraction& m, const Factors& f, const Templat
 
 /// Of select(k < count, term, 0), k the only axis of the sum: c becomes the sum of all terms, the result how many there are.
 Expr take_end(Canonical& c) {
-  const Select* guard = as<Select>(c.value);
-  const Select* shaped = guard ? as<Select>(c.shaped_value) : nullptr;
-  const Apply* less = guard ? as<Apply>(guard->condition) : nullptr;
-  const VarRef* k = less && less->op == Op::Lt ? as<VarRef>(less->args[0]) : nullptr;
-  const auto rest = guard ? as_const_number(guard->no) : std::nullopt;
-  if (!k || !shaped || !rest || *rest != 0 || c.raxes.size() != 1 || k->var != c.raxes[0].var) return {};
-  const Expr end = less->args[1];
+  const auto first = first_terms(c.value, zero(c.value->dtype)),
+             shaped = first_terms(c.shaped_value, zero(c.value->dtype));
+  if (!first || !shaped || c.raxes.size() != 1 || first->v != c.raxes[0].var) return {};
+  const Expr end = first->end;
   if (uses_any(end, c.axes) || uses_any(end, c.raxes)) return {};
-  const Expr value = guard->yes, whole = shaped->yes;
-  c.value = value;
-  c.shaped_value = whole;
+  c.value = first->value;
+  c.shaped_value = shaped->value;
   return max(min(end, Expr(c.raxes[0].extent)), Expr(0));
 }
 

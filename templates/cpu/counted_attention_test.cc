@@ -16,13 +16,6 @@ struct Case {
   bool or_zero = false;  // rows without a number are zero
 };
 
-Constant random_floats(const Dims& dims, uint32_t seed) {
-  Dice dice(seed);
-  MutableTensor m = new_tensor(DType::F32, dims);
-  for (int64_t k = 0; k < num_elements(dims); k++) m.as<float>()[k] = float(dice.below(2001) - 1000) / 1000;
-  return std::make_shared<const TensorData>(std::move(m.data));
-}
-
 class Builder {
  public:
   explicit Builder(const Case& c) : c_(c), scores_{1, c.heads, c.queries, c.keys}, row_{1, c.heads, c.queries} {}

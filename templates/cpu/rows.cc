@@ -25,6 +25,7 @@
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/match/axes.h"
+#include "templates/match/counted.h"
 
 namespace tc {
 namespace {
@@ -87,12 +88,10 @@ Expr take_end(Rows& r) {
   Expr end;
   for (const RowStep& s : r.steps) {
     if (s.kind != RowStep::Kind::Reduce) continue;
-    const Select* k = as<Select>(s.value);
-    const Apply* less = k ? as<Apply>(k->condition) : nullptr;
-    const VarRef* v = less && less->op == Op::Lt ? as<VarRef>(less->args[0]) : nullptr;
-    if (!v || v->var != lane || !structurally_equal(k->no, identity_of(s.op, s.name->dtype))) return {};
-    if (end ? !structurally_equal(end, less->args[1]) : uses_any(less->args[1], r.columns)) return {};
-    end = less->args[1];
+    const auto first = first_terms(s.value, identity_of(s.op, s.name->dtype));
+    if (!first || first->v != lane) return {};
+    if (end ? !structurally_equal(end, first->end) : uses_any(first->end, r.columns)) return {};
+    end = first->end;
   }
   if (!end || r.columns.size() != 1 || uses_any(end, r.c.axes)) return {};
   for (RowStep& s : r.steps)

@@ -9,14 +9,14 @@
 #include "passes/loop/vector_form.h"
 #include "templates/canonical.h"
 #include "templates/cpu/streaming_attention.h"
+#include "templates/match/counted.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kMostHeads = 16;  // that read keys together
 constexpr int64_t kMostSize = 256;  // of a head, in registers
-constexpr int64_t kFewQueries =
-    4;  // of products and a softmax in between: for more, tiles of rows are faster (attention.cc)
+constexpr int64_t kFewQueries = 4;  // of a counted softmax: for more, tiles of rows are faster (attention.cc)
 
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
@@ -36,24 +36,9 @@ Expr inlined(const TensorFn& fn, const Expr& e, const std::vector<Buffer>& stops
   });
 }
 
-Exprs refs(const std::vector<Axis>& axes) {
-  Exprs list;
-  for (const Axis& a : axes) list.push_back(Expr(a.var));
-  return list;
-}
-
 bool same(const Exprs& a, const Exprs& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Expr& x, const Expr& y) { return structurally_equal(x, y); });
-}
-
-/// Is `index` the point itself? Axes of one element may be 0.
-bool reads_own(const Exprs& index, const std::vector<Axis>& axes) {
-  for (size_t k = 0; k < axes.size(); k++) {
-    const VarRef* v = as<VarRef>(index[k]);
-    if (!(v && v->var == axes[k].var) && !(is_const(index[k], 0) && axes[k].extent == Dim(1))) return false;
-  }
-  return true;
 }
 
 /// The sums and the maximum, in order.
@@ -117,46 +102,17 @@ Expr compared_with(const Expr& e, const Expr& m) {
   return other;
 }
 
-/// What a sum of the first elements along `j` adds up, as tc.counted_softmax and tc.counted_matmul write it: x of
-/// select(j < count, x, 0), where `end` is the count; null for other sums.
-Expr first_terms(const Expr& value, const Expr& j, const Expr& end) {
-  const Select* k = as<Select>(value);
-  const bool first = k && structurally_equal(k->condition, j < end) && as_const_number(k->no) == 0.0;
-  return first ? k->yes : Expr();
-}
-
 /// What tc.counted_softmax makes of rows without a number, if it stands between the scores and their weights over `axes`, `end` being
 /// the count.
 std::optional<StreamedAttention::None> counted_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight,
                                                        const std::vector<Axis>& axes, const Expr& end) {
-  const Expr summed = first_terms(r.total->values[0], Expr(r.total->raxes[0].var), end);
-  const Expr compared = as<Select>(r.top->values[0])->yes;
-  const Load* terms = as<Load>(summed);
+  const auto summed = first_terms(r.total->values[0], zero(DType::F32));
+  const Load* terms = summed ? as<Load>(summed->value) : nullptr;
   const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
-  if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return {};
-  const Exprs own = refs(e->axes), row = {own[0], own[1], own[2]};
-  VarMap to = {{r.top->raxes[0].var.get(), own[3]}};
-  for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = own[k];
-  Exprs at = refs(axes);
-  std::vector<Axis> summed_axes = r.total->axes;
-  summed_axes.push_back(r.total->raxes[0]);
-  if (!reads_own(terms->index, summed_axes)) return {};
-  VarMap once;  // indices along axes of one element are either
-  for (const auto* list : {&axes, &e->axes})
-    for (const Axis& a : *list)
-      if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
-  const auto equal = [&](const Expr& a, const Expr& b) {
-    return structurally_equal(substitute(a, once), substitute(b, once));
-  };
-  const Expr m = load(r.top->outputs[0], row), total = load(r.total->outputs[0], {at[0], at[1], at[2]}),
-             share = load(terms->buffer, at) / total, value = inlined(fn, weight, {terms->buffer});
-  const auto is_it = [&](const Expr& shift, const Expr& result) {
-    return equal(e->values[0], exp(substitute(compared, to) - shift)) && equal(value, result);
-  };
-  if (is_it(m, share)) return StreamedAttention::None::NaN;
-  const Expr nothing = zero(DType::F32);
-  if (is_it(shift_of(m), select(total > nothing, share, nothing))) return StreamedAttention::None::ZeroIfNaN;
-  return {};
+  if (!e) return {};
+  const auto found = match_counted_softmax(*r.top, *e, *r.total, inlined(fn, weight, {terms->buffer}), axes);
+  if (!found || !structurally_equal(found->count, end)) return {};
+  return found->or_zero ? StreamedAttention::None::ZeroIfNaN : StreamedAttention::None::NaN;
 }
 
 /// The softmax between the scores and the weights of the values, as the definition writes it.
@@ -277,9 +233,10 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   from[r->result->raxes[0].var.get()] = Expr(s.j.var);
   s.value_d = out[3];
   Expr weight, product = substitute(r->result->values[0], from);
-  const Expr first = s.ends.size() == 1 ? first_terms(product, Expr(s.j.var), s.ends[0]) : Expr();
+  const auto first = first_terms(product, zero(DType::F32));
   if (first) {
-    product = first;
+    product = first->value;
+    if (first->v != s.j.var || s.ends.size() != 1 || !structurally_equal(first->end, s.ends[0])) return {};
     if (bool(rest) || !s.begins.empty() || s.i.extent.value > kFewQueries) return {};
   }
   if (!factors(product, s.value_d.var, weight, s.v)) return {};

@@ -8,13 +8,6 @@ namespace {
 
 using namespace tc::testing;
 
-Constant random_floats(const Dims& dims, uint32_t seed) {
-  Dice dice(seed);
-  MutableTensor m = new_tensor(DType::F32, dims);
-  for (int64_t k = 0; k < num_elements(dims); k++) m.as<float>()[k] = float(dice.below(2001) - 1000) / 1000;
-  return std::make_shared<const TensorData>(std::move(m.data));
-}
-
 struct Case {
   int64_t batch = 1, heads = 4, key_heads = 2, queries = 3, keys = 150, size = 16;
   std::vector<int64_t> lengths = {97}, first = {94};
