@@ -137,7 +137,7 @@ STEPS = {
     ("cuda", "move"): ("""annotate(i, "a row of the result")
         blockize(j)
         bind(i, block.x)""", "/* block: reads x[20, 1]; writes transpose[1, 20] */"),
-    ("cuda", "twins"): ("""set_scope(conv1d_transpose, stack)""", "float *const transpose_2 = "),
+    ("cuda", "twins"): ("""set_scope(conv1d_transpose, stack)""", "float *const transpose2 = "),
     ("cuda", "bare"): ("""bind(l, thread.x)
         bind(i, block.y)""", "const int l = (int)threadIdx.x;"),
     ("cuda", "quads"): ("""pack(b, [1, 0], [0], [4]) as columns
