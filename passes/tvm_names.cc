@@ -24,6 +24,7 @@ std::string_view tvm_name(std::string_view graph_pass) {
       {"convert_layout", "ConvertLayout"},
       {"explicit_pad", "FoldExplicitPadding, the other way round"},
       {"to_functions", "the lowering of Relay to TE"},
+      {"infer_bounds", "InferBound of TE, between functions"},
       {"fuse_ops", "FuseOps"},
       {"to_mixed_precision", "ToMixedPrecision"},
   };

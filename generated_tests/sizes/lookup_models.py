@@ -83,6 +83,57 @@ def gathered(b):
     b.output(b.op("GatherND", b.op("Relu", x), rows))
 
 
+def words(b, width=16):
+    """Rows as a network has them: what a kernel computes for each word."""
+    ids = b.input("ids", ["batch", "seq"], TensorProto.INT64)
+    x = b.op("Gather", b.weight(40, width), b.op("Mod", ids, b.scalar(40, np.int64)))
+    hidden = b.op("Relu", b.op("MatMul", x, b.weight(width, 48)))
+    return ids, b.op("LayerNormalization", b.op("Add", x, b.op("MatMul", hidden, b.weight(48, width))), b.weight(width))
+
+
+def pooled(b):
+    """Of each text the first word, the last one, the one with the largest number, the one that a mask ends with."""
+    ids, x = words(b)
+    mask = b.input("mask", ["batch", "seq"], TensorProto.INT64)
+    b.output(b.op("Tanh", b.op("Gather", x, b.scalar(0, np.int64), axis=1)))
+    b.output(b.op("Gather", x, b.scalar(-1, np.int64), axis=1))
+    rows = b.op("Range", b.scalar(0, np.int64), number(b, ids, 0), b.scalar(1, np.int64))
+    best = b.op("ArgMax", ids, axis=1, keepdims=0)
+    one = b.ints(1)
+    b.output(b.op("GatherND", x, b.op("Concat", b.op("Unsqueeze", rows, one), b.op("Unsqueeze", best, one), axis=1)))
+    last = b.op("Sub", b.op("ReduceSum", mask, one), one)  # [batch, 1]; none: the last word
+    whole = b.op("Expand", b.op("Unsqueeze", last, b.ints(2)), b.op("Concat", size(b, ids, 0), one, b.ints(16), axis=0))
+    b.output(b.op("GatherElements", x, whole, axis=1))
+
+
+def of_one(b):
+    """The same of a single text, whose first word alone is read."""
+    ids = b.input("ids", [1, "seq"], TensorProto.INT64)
+    x = b.op("Gather", b.weight(40, 16), b.op("Mod", ids, b.scalar(40, np.int64)))
+    hidden = b.op("Relu", b.op("MatMul", x, b.weight(16, 48)))
+    rows = b.op("LayerNormalization", b.op("Add", x, b.op("MatMul", hidden, b.weight(48, 16))), b.weight(16))
+    b.output(rows)
+    b.output(b.op("Tanh", b.op("Gather", rows, b.scalar(0, np.int64), axis=1)))
+    b.output(b.op("Gather", b.op("Reshape", rows, b.ints(-1, 16)), b.op("ArgMax", ids, axis=1, keepdims=0)))
+
+
+def looked_up(b):
+    """The caller's positions, which may lie behind what there is."""
+    _, x = words(b)
+    k, row = b.input("k", ["count"], TensorProto.INT64), b.input("row", [], TensorProto.INT64)
+    b.output(b.op("Gather", x, k, axis=1))
+    b.output(b.op("Gather", x, row, axis=0))
+
+
+def scattered_to(b):
+    """The same where updates go."""
+    x, row, u = b.input("x", ["n", 5]), b.input("row", [2, 1], TensorProto.INT64), b.input("u", [2, 5])
+    b.output(b.op("ScatterND", x, row, u, reduction="add"))
+    pairs = b.op("Concat", b.op("Mul", row, b.ints(0)), row, axis=1)
+    b.output(b.op("ScatterND", b.op("Transpose", x, perm=[1, 0]), pairs, b.op("Gather", u, b.scalar(0, np.int64), axis=1)))
+    b.output(b.op("ScatterElements", x, b.op("Expand", row, b.ints(2, 5)), u, axis=0, reduction="add"))
+
+
 def ranked(b):
     """As many as half of them, where they stand, too."""
     x = b.input("x", [2, "m"])
@@ -279,4 +330,6 @@ ALL = [
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
     (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}),
+    (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
+    (scattered_to, {"n": (1, 60)}),
 ]

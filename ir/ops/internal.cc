@@ -97,6 +97,26 @@ void define_exactly(OpBuilder& b) {
   }));
 }
 
+/// Positions along axes of sizes `shape`, where -1 is what the next operand says: those below 0 count from the end, and one that is
+/// out of range gives the status E_RANGE. Where `shape` has several, the last axis of `at` has one position for each. What lies
+/// behind the sizes of `at`, as the operands behind those say along `axes`, is position 0.
+void define_positions(OpBuilder& b) {
+  const Tensor at = b.in(0);
+  int operand = 1;
+  const auto next = [&] { return b.in(operand++)({}); };
+  Exprs lengths, ends;
+  for (const int64_t n : b.attr_ints("shape")) lengths.push_back(n < 0 ? next() : Expr(n));
+  const auto axes = b.attr_ints("axes");
+  for (size_t k = 0; k < axes.size(); k++) ends.push_back(next());
+  b.output(0, b.compute("positions", DType::I64, at.dims(), [&](const Exprs& i) {
+    Expr length = lengths.back(), position = cast(DType::I64, at(i)), there;
+    for (size_t k = lengths.size() - 1; k-- > 0;) length = select(eq(i.back(), Expr(int64_t(k))), lengths[k], length);
+    for (size_t k = 0; k < axes.size(); k++) there = both(there, i.at(size_t(axes[k])) < ends[k]);
+    if (there) position = select(there, position, Expr(0)), length = select(there, length, Expr(1));
+    return apply(Op::Index, {position, length});
+  }));
+}
+
 /// What is counted of x, along `axes` as the next operands say, as a dense tensor that is read in another shape: `shape`, with as
 /// many slices along each of `to` as the operands behind those say; zeros behind what is counted.
 void define_regroup(OpBuilder& b) {
@@ -256,6 +276,13 @@ OpFamily internal_ops() {
        "tc"},
       {"steps", 1, {{"capacity", int64_t(0)}}, define_steps, "count", "", "tc"},
       {"join", 1, {{"axis", int64_t(0)}}, define_join, "x count", "", "tc"},
+      {"positions",
+       1,
+       {{"axes", std::vector<int64_t>()}, {"shape", std::vector<int64_t>()}},
+       define_positions,
+       "at sizes",
+       "",
+       "tc"},
       {"regroup",
        1,
        {{"axes", std::vector<int64_t>()}, {"shape", std::vector<int64_t>()}, {"to", std::vector<int64_t>()}},

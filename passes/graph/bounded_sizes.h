@@ -175,6 +175,7 @@ class BoundedSizes {
   Node* bound_sizes(Graph& g, Node* n);
   void bound_range(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
+  bool lie_below(const Value* at, const std::vector<SizeForm>& lengths) const;
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
   // counted_choice.cc
@@ -324,7 +325,8 @@ class BoundedSizes {
   Node* scatter_elements(Graph& g, Node* n);
   Node* scatter_tuples(Graph& g, Node* n);
   Value* scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open, int axis);
-  Value* positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name);
+  Value* positions_from_front(Graph& g, Node* n, Value* at, const std::vector<SizeForm>& lengths,
+                              const ModelText& name);
   void scatter_rows(Graph& g, Node* n);
 
   /// The result of a branch is empty where the condition is `when`.

@@ -1,9 +1,10 @@
-// Positions that count from the end of a counted axis are positions from its front once the count is added.
-//   y = Gather(x, [-1])   x counted along 0 by n   ->   i = Where([-1] < 0, [-1] + n, [-1])   y = Gather(x, i)
+// Positions along a counted axis are tested against the count, not against the room there is, and count from the end there is.
+//   y = Gather(x, [-1])   x counted along 0 by n   ->   i = tc.positions([-1], n)   y = Gather(x, i)
 //
 // GatherElements gives as many as there are positions, along all axes.
 //
-// Preconditions: the axis is the counted one; positions that are known not to be negative stay.
+// Preconditions: the axis is the counted one. Positions that are counted themselves stay where they are known not to be negative:
+// most are a range of what there is.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -38,6 +39,16 @@ bool from_front(const Value* v, const Value* iteration, int& budget) {
 
 }  // namespace
 
+// Constants from the front, which every size is larger than.
+bool BoundedSizes::lie_below(const Value* at, const std::vector<SizeForm>& lengths) const {
+  if (!at->constant) return false;
+  for (int64_t k = 0; k < at->constant->size(); k++) {
+    const int64_t position = at->constant->as_int(k);
+    if (position < 0 || position >= counts_.least(lengths[size_t(k) % lengths.size()])) return false;
+  }
+  return true;
+}
+
 void BoundedSizes::count_positions(Graph& g, Node* n) {
   const bool tuples = n->is("GatherND"), elements = n->is("GatherElements");
   if (!n->is("Gather") && !tuples && !elements) return;
@@ -51,11 +62,12 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   for (int d = 0; d < numbers; d++) counted = counted || find(x, tuples ? d : int(axis));
   int budget = 200;
   const ModelText& name = n->outputs.at(0)->name;
-  if (counted && !from_front(at, iteration_, budget)) {
-    std::vector<SizeForm> list = forms(x);
-    list.resize(size_t(numbers));
-    Value* lengths = tuples ? list_of(g, n, list, derived(name, "_lengths")) : find(x, int(axis))->count;
-    g.set_input(n, 1, positions_from_front(g, n, at, lengths, name));
+  const bool stays = (is_counted(at) || in_body_) && from_front(at, iteration_, budget);
+  if (counted && !stays) {
+    const std::vector<SizeForm> all = forms(x);
+    const auto first = all.begin() + std::ptrdiff_t(tuples ? 0 : axis);
+    const std::vector<SizeForm> lengths(first, first + std::ptrdiff_t(numbers));
+    if (!lie_below(at, lengths)) g.set_input(n, 1, positions_from_front(g, n, at, lengths, name));
   }
   // As many as there are positions, whatever the table has along other axes.
   if (elements && (is_counted(x) || is_counted(at)) && rank_of(at) == rank_of(x)) note_sized(g, n, at, forms(at));

@@ -14,16 +14,25 @@
 
 namespace tc {
 
-// Positions below 0 count from the end: `lengths`, a number or one for each element of the last axis.
-Value* BoundedSizes::positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name) {
-  const Value* given = at;
-  if (at->type.dtype != DType::I64) at = add_op(g, n, "Cast", {at}, derived(name, "_places"), {{"to", int64_t(7)}});
-  Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
-  Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
-  Value* moved = add_op(g, n, "Add", {at, lengths}, derived(name, "_moved"));
-  Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
-  note_others(index, given, -1);
-  return index;
+// Positions that count from the front, of which none is out of range: along one axis, or, by the elements of the last axis, along
+// several.
+Value* BoundedSizes::positions_from_front(Graph& g, Node* n, Value* at, const std::vector<SizeForm>& lengths,
+                                          const ModelText& name) {
+  std::vector<Value*> operands = {at};
+  std::vector<int64_t> shape, axes;
+  for (const SizeForm& f : lengths) {
+    shape.push_back(f.fixed() ? f.addend : -1);
+    if (!f.fixed()) operands.push_back(counts_.value_of(g, n, f, derived(name, "_length")));
+  }
+  for (const BoundedSize& s : sizes(at)) {
+    axes.push_back(s.axis);
+    operands.push_back(s.count);
+  }
+  Node* made = insert_for(g, *n, n, "positions", operands, {derived(name, "_place")},
+                          {{"axes", std::move(axes)}, {"shape", std::move(shape)}}, "tc");
+  infer_types(g, *made);
+  note_others(made->outputs[0], at, -1);
+  return made->outputs[0];
 }
 
 // Scatters into `data` with a spare row behind it, along `axis`, which the updates behind the last one of each of `open` go to.
@@ -77,9 +86,7 @@ Node* BoundedSizes::scatter_elements(Graph& g, Node* n) {
   }
   // A spare row would be the last one, from the end.
   if (find(data, axis) || !open.empty())
-    at = positions_from_front(g, n, at,
-                              number_of(g, n, form_along(data, axis), derived(n->outputs.at(0)->name, "_rows")),
-                              n->outputs[0]->name);
+    at = positions_from_front(g, n, at, {form_along(data, axis)}, n->outputs.at(0)->name);
   Value* y = scatter_open(g, n, data, at, open, axis);
   note_others(y, data, -1);
   return replaced(g, n, y);
@@ -106,7 +113,7 @@ Node* BoundedSizes::scatter_tuples(Graph& g, Node* n) {
   for (size_t k = strides.size() - 1; k-- > 0;) strides[k] = checked_mul(strides[k + 1], dims[k + 1]);
   flat.insert(flat.begin(), checked_mul(strides[0], dims[0]));
   const std::vector<SizeForm> lengths(all.begin(), all.begin() + std::ptrdiff_t(numbers));
-  Value* index = positions_from_front(g, n, at, list_of(g, n, lengths, derived(name, "_lengths")), name);
+  Value* index = positions_from_front(g, n, at, lengths, name);
   Value* parts = add_op(g, n, "Mul", {index, constant("_strides", strides)}, derived(name, "_parts"));
   // The tuples stay tuples, of one number.
   Value* linear = add_op(g, n, "ReduceSum", {parts, constant("_last", {-1})}, derived(name, "_linear"));

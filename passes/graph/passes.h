@@ -28,6 +28,7 @@ void to_functions(Graph& g, PassContext& cx);
 void inline_positions(Graph& g, PassContext& cx);
 void compose_moves(Graph& g, PassContext& cx);
 void sink_reshape(Graph& g, PassContext& cx);
+void infer_bounds(Graph& g, PassContext& cx);
 void read_few_bits(Graph& g, PassContext& cx);
 void narrow_weights(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);

@@ -40,7 +40,7 @@ class Trim {
       open_ = open_ || is_open(l);
       if (number_of(l)) continue;
       ends_.push_back({&l, make_var("n")});
-      stores_.ranges[ends_.back().n.get()] = {0, l.dims[size_t(l.axis)]};
+      stores_.ranges[ends_.back().n.get()] = {0, extent(l)};
     }
   }
 
@@ -63,9 +63,10 @@ class Trim {
       s = let(v, max(min(load(size.buffer, {}), Expr(size.most)), Expr(size.least)), s);
     return s;
   }
+  static int64_t extent(const Live& l) { return l.dims[size_t(l.axis)]; }
   /// Not beyond the tensor, whatever memory says.
   static Expr value_of(const Live& l, std::vector<std::pair<Scheduled::ChosenSize, Var>>& sizes) {
-    const Expr largest = l.dims[size_t(l.axis)];
+    const Expr largest = extent(l);
     if (as<Load>(l.end)) return max(min(l.end, largest), Expr(0));
     Ranges ranges;
     Expr end = l.end;
@@ -416,14 +417,15 @@ class Trim {
     return floor_div(may_be_negative ? max(e, Expr(0)) : e, Expr(n));
   }
 
-  /// Of a tensor: the first of those that are needed as far has it.
+  /// Of a tensor: the first of those that are needed as far, and end there, has it.
   struct End {
     const Live* of = nullptr;
     Var n;
   };
   const Var* number_of(const Live& l) const {
-    const auto it =
-        std::find_if(ends_.begin(), ends_.end(), [&](const End& e) { return structurally_equal(e.of->end, l.end); });
+    const auto it = std::find_if(ends_.begin(), ends_.end(), [&](const End& e) {
+      return structurally_equal(e.of->end, l.end) && extent(*e.of) == extent(l);
+    });
     return it == ends_.end() ? nullptr : &it->n;
   }
 

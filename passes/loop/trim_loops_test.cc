@@ -48,6 +48,18 @@ TEST_F(TrimLoops, AnEndIsComputedFromSizesInTheirBounds) {
   EXPECT_NE(cut.find("n = min(size + 1, 12)"), std::string::npos) << cut;
 }
 
+// As many along both axes, which are not equally long.
+TEST_F(TrimLoops, EveryAxisHasItsOwnExtent) {
+  const Dims dims = {kRows, kColumns};
+  const Buffer other = make_buffer("other", DType::F32, to_shape(dims));
+  const auto live = [&](int axis) {
+    return KernelInterface::Live{{other, y.buffer}, dims, axis, load(count, {}), {{count, 2, 20}}};
+  };
+  const std::string text = to_text(trim_loops(loop(i, kRows, row(i)), {live(1), live(0)}));
+  EXPECT_NE(text.find("min(batch[], 12)"), std::string::npos) << text;
+  EXPECT_NE(text.find("min(batch[], 5)"), std::string::npos) << text;
+}
+
 TEST_F(TrimLoops, TilesAreRoundedUpAndTheirRowsStayWhole) {
   const std::string text = trimmed(loop(i, kRows / 4, loop(k, 4, row(Expr(i) * 4 + Expr(k)), ForKind::Unroll)));
   EXPECT_NE(text.find("for i in 0 .. +floor_div(n + 3, 4):"), std::string::npos) << text;

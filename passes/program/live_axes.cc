@@ -3,6 +3,8 @@
 //   y[i, j] = x[i, j] + 1                          y needed below n along 0       ->   x, too
 //   y[i] = sum(k) x[2 i + k] * w[k], k < 3         y needed below (n + 1) / 2     ->   x below 2 ((n + 1) / 2) + 1
 //   s = sum(k) where(k < n, a[i, k], 0) * b[k, j]  a needed below n along 1, whatever s is
+// Positions are bounded by the sizes from the front to the back first:
+//   p = index(x, n)   y = x[p]                     x needed below n
 // What is tested as an index (and may raise the status word) is needed as a whole, and so is what it is made of: what lies
 // behind the sizes could be anything. Ends are expressions over the sizes that the caller chooses, which all kernels can read,
 // also those that run before a number is computed from them.
@@ -89,7 +91,9 @@ void LiveAxes::need(const Value* v, List list) {
 
 std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
   const auto it = needed_.find(v);
-  return it == needed_.end() ? List() : it->second;
+  List list = it == needed_.end() ? List() : it->second;
+  drop_constant_ends(list);
+  return list;
 }
 
 Expr LiveAxes::size_of(Graph& g, const OutputSize& s) {
@@ -126,6 +130,7 @@ LiveAxes::LiveAxes(Graph& g) {
     ranges_[symbols_.back().var.get()] = symbols_.back().range;
     sizes_[input] = Expr(symbols_.back().var);
   }
+  for (const auto& n : g.nodes()) bound(*n);
   for (size_t k = 0; k < g.outputs().size(); k++) {
     std::vector<OutputSize> sizes;
     for (const OutputSize& s : g.sizes().outputs)
@@ -207,15 +212,40 @@ void LiveAxes::view(const Node& n) {
   need(n.inputs[0], list);
 }
 
+LiveFunction LiveAxes::operands_of(Node& n, std::vector<const Value*>& operands) {
+  const TensorFn& fn = tensor_fn(n);
+  LiveFunction::Sizes sizes;
+  LiveFunction::Bounds bounds;
+  for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
+  for (size_t k = 0; k < operands.size(); k++) {
+    const BufferDef* own = fn.inputs[k].get();
+    if (own->dtype != DType::I64) continue;
+    const Expr e = own->shape.empty() ? size(operands[k]) : Expr();
+    if (e) sizes[own] = e;
+    if (const auto it = most_.find(operands[k]); it != most_.end()) bounds[own] = it->second;
+  }
+  return {fn, std::move(sizes), std::move(bounds), ranges_};
+}
+
+void LiveAxes::bound(Node& n) {
+  const auto is_list = [](const Value* v) { return v && v->type.is_static_tensor() && v->type.dtype == DType::I64; };
+  if (!n.regions.empty() || std::none_of(n.outputs.begin(), n.outputs.end(), is_list)) return;
+  if (is_view(n)) {
+    if (const auto it = most_.find(n.inputs[0]); it != most_.end()) most_[n.outputs[0]] = it->second;
+    return;
+  }
+  std::vector<const Value*> operands;
+  const LiveFunction f = operands_of(n, operands);
+  const TensorFn& fn = tensor_fn(n);
+  for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
+    if (is_list(n.outputs[k]))
+      if (const auto known = f.bound_of(fn.outputs[k])) most_[n.outputs[k]] = *known;
+}
+
 void LiveAxes::function(Node& n) {
   const TensorFn& fn = tensor_fn(n);
   std::vector<const Value*> operands;
-  LiveFunction::Sizes sizes;
-  for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-  for (size_t k = 0; k < operands.size(); k++)
-    if (fn.inputs[k]->shape.empty() && fn.inputs[k]->dtype == DType::I64)
-      if (const Expr e = size(operands[k])) sizes[fn.inputs[k].get()] = e;
-  LiveFunction f(fn, std::move(sizes), ranges_);
+  LiveFunction f = operands_of(n, operands);
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
     if (n.outputs[k] && needed_.count(n.outputs[k]) != 0) f.need(fn.outputs[k], of(n.outputs[k]));
   f.run();

@@ -22,6 +22,14 @@ struct SizeSymbol {
   Range range;
 };
 
+/// No element of a tensor of I64 is above `most`, an expression over the sizes.
+struct PositionBound {
+  Expr most;
+  bool from_front = false;  // none is below 0
+};
+
+class LiveFunction;
+
 /// Of the outermost graph, whose nodes are functions.
 class LiveAxes {
  public:
@@ -36,6 +44,9 @@ class LiveAxes {
  private:
   using List = std::vector<LiveAxis>;
   void need(const Value* v, List list);
+  /// What the elements of positions are, from operands to results.
+  void bound(Node& n);
+  LiveFunction operands_of(Node& n, std::vector<const Value*>& operands);
   void function(Node& n);
   void view(const Node& n);
   List both(const List& a, const List& b) const;
@@ -47,7 +58,8 @@ class LiveAxes {
 
   std::vector<SizeSymbol> symbols_;
   Ranges ranges_;
-  std::map<const Value*, Expr> sizes_;   // looked up only
+  std::map<const Value*, Expr> sizes_;          // looked up only
+  std::map<const Value*, PositionBound> most_;  // looked up only
   std::map<const Value*, List> needed_;  // what somebody needs of a value; absent: nobody does yet. Looked up only
 };
 

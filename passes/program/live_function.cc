@@ -44,6 +44,12 @@ bool has_open_symbol(const Expr& e, const Ranges& ranges) {
   });
 }
 
+/// Does it say that a run needs less of an axis than there is room for?
+bool is_part(const Expr& end, Dim extent) {
+  const auto c = as_const_int(end);
+  return c ? *c < extent.value : has_symbol(end);
+}
+
 /// The larger one; null where that is too long to say.
 Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
   if (structurally_equal(a, b)) return a;
@@ -55,7 +61,7 @@ Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
 }
 
 /// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known. `may_be_negative`: what is no factor of a
-/// product with a size.
+/// product with a size, and no position from the front.
 template <class F, class G>
 Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const Ranges& ranges) {
   if (const Expr known = leaf(e)) return known;
@@ -70,6 +76,11 @@ Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const R
   const Expr x = of(a->args[0]), &second = a->args[1];
   const auto c = as_const_int(second);
   switch (a->op) {
+    case Op::Index: {  // below 0 it counts from the end
+      const Expr y = of(second);
+      const bool is_front = bool(x) && !may_be_negative(a->args[0]);
+      return is_front && (!bool(y) || has_symbol(x)) ? x : y ? y - Expr(1) : y;
+    }
     case Op::Min: {
       const Expr y = of(second);
       return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
@@ -106,6 +117,10 @@ List needed_by_both(const List& a, const List& b, const Ranges& ranges) {
       if (x.axis == y.axis)
         if (const Expr end = larger(x.end, y.end, ranges)) list.push_back({x.axis, end});
   return list;
+}
+
+void drop_constant_ends(List& list) {
+  std::erase_if(list, [](const LiveAxis& l) { return as_const_int(l.end).has_value(); });
 }
 
 Expr if_short(const Expr& e, const Ranges& ranges) { return length(e) <= kLongest ? simplify(e, ranges) : Expr(); }
@@ -167,6 +182,7 @@ void LiveFunction::stage(const Stage& s) {
     needed = true;
   }
   if (!needed) return;
+  drop_constant_ends(list);
   Known known{{}, symbols_};
   for (const auto* axes : {&s.axes, &s.raxes})
     for (const Axis& a : *axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
@@ -280,19 +296,27 @@ void LiveFunction::loads(const Expr& e, const Known& known) {
 List LiveFunction::read_by(const Load& l, const Known& known) const {
   List list;
   for (size_t a = 0; a < l.index.size(); a++)
-    if (const Expr end = end_of(l.index[a] + Expr(1), known); bool(end) && has_symbol(end))
+    if (const Expr end = end_of(l.index[a] + Expr(1), known); bool(end) && is_part(end, l.buffer->shape.at(a)))
       list.push_back({int(a), end});
   return list;
 }
 
 // What decides whether an index is out of range: behind the sizes it could be anything. Only of a size without an upper bound
 // nothing else can be computed, and plan_open_sizes sees to it that nothing else is read.
-void LiveFunction::tested(const Expr& e, const Known& known) {
+void LiveFunction::tested(const Expr& e, const Known& known, bool in_choice) {
   walk(e, [&](const Expr& x) {
+    if (const Select* k = as<Select>(x)) {  // only what is chosen is tested
+      Known inside{in_choice ? known.below : std::vector<Known::Below>(), known.ranges};
+      learn(k->condition, inside);
+      tested(k->condition, known, in_choice);
+      tested(k->yes, inside, true);
+      tested(k->no, known, in_choice);
+      return false;
+    }
     const Load* l = as<Load>(x);
     if (!l) return true;
     List list = read_by(*l, known);
-    std::erase_if(list, [&](const LiveAxis& a) { return !has_open_symbol(a.end, symbols_); });
+    if (!in_choice) std::erase_if(list, [&](const LiveAxis& a) { return !has_open_symbol(a.end, symbols_); });
     need(l->buffer, list);
     return true;
   });
@@ -319,23 +343,46 @@ Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
         for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
           if (structurally_equal(x, b->index)) return b->end - Expr(1);
         if (const Load* l = as<Load>(x)) {
-          const auto it = sizes_.find(l->buffer.get());
-          return it == sizes_.end() ? Expr() : it->second;
+          if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
+          const auto it = most_.find(l->buffer.get());
+          return it == most_.end() ? Expr() : it->second.most;
         }
         if (as_const_int(x)) return x;
         const VarRef* v = as<VarRef>(x);
         const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
         return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
       },
-      [&](const Expr& x) {
-        const Expr sized = rewrite(x, [&](const Expr& l) -> Expr {
-          const auto it = as<Load>(l) ? sizes_.find(as<Load>(l)->buffer.get()) : sizes_.end();
-          return it == sizes_.end() ? Expr() : it->second;
-        });
-        return interval(sized, known.ranges).min < 0;
-      },
-      symbols_);
+      [&](const Expr& x) { return least(x, known.ranges) < 0; }, symbols_);
   return end ? if_short(end, symbols_) : Expr();
+}
+
+int64_t LiveFunction::least(const Expr& e, Ranges ranges) const {
+  const Var from_front = make_var("p");
+  ranges[from_front.get()] = {0, INT64_MAX};
+  const Expr sized = rewrite(e, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    if (!l) return {};
+    if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
+    const auto it = most_.find(l->buffer.get());
+    return it != most_.end() && it->second.from_front ? Expr(from_front) : Expr();
+  });
+  return interval(sized, ranges).min;
+}
+
+void LiveFunction::bound_positions() {
+  for (const Stage& s : fn_.stages) {
+    const bool is_one = s.kind == Stage::Kind::Compute && s.outputs.size() == 1 && s.scan < 0 && !s.nest;
+    if (!is_one || s.outputs[0]->dtype != DType::I64) continue;
+    Known known{{}, symbols_};
+    for (const Axis& a : s.axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
+    const Expr end = end_of(s.values[0], known);
+    if (bool(end) && has_symbol(end)) most_[s.outputs[0].get()] = {end, least(s.values[0], known.ranges) >= 0};
+  }
+}
+
+std::optional<PositionBound> LiveFunction::bound_of(const Buffer& b) const {
+  const auto it = most_.find(b.get());
+  return it == most_.end() ? std::nullopt : std::optional(it->second);
 }
 
 }  // namespace tc

@@ -11,19 +11,26 @@ namespace tc {
 /// What is needed where either is.
 std::vector<LiveAxis> needed_by_both(const std::vector<LiveAxis>& a, const std::vector<LiveAxis>& b,
                                      const Ranges& ranges);
+/// Reads of known elements: they say what else is needed, beside ends that sizes say. By themselves no kernel ends there.
+void drop_constant_ends(std::vector<LiveAxis>& list);
 /// `e` simplified; null where it is so long that it would cost more to compute and to read than it saves.
 Expr if_short(const Expr& e, const Ranges& ranges);
 
 class LiveFunction {
  public:
-  using Sizes = std::map<const BufferDef*, Expr>;  // of scalars among the inputs; looked up only
-  LiveFunction(const TensorFn& fn, Sizes sizes, const Ranges& ranges)
-      : fn_(fn), sizes_(std::move(sizes)), symbols_(ranges) {}
+  using Sizes = std::map<const BufferDef*, Expr>;            // of scalars among the inputs; looked up only
+  using Bounds = std::map<const BufferDef*, PositionBound>;  // of inputs; looked up only
+  LiveFunction(const TensorFn& fn, Sizes sizes, Bounds bounds, const Ranges& ranges)
+      : fn_(fn), sizes_(std::move(sizes)), symbols_(ranges), most_(std::move(bounds)) {
+    bound_positions();
+  }
 
   void need(const Buffer& b, const std::vector<LiveAxis>& list);
   /// Null: nobody needs the buffer.
   const std::vector<LiveAxis>* of(const Buffer& b) const;
   void run();
+  /// What the elements of a result are, where that depends on the sizes.
+  std::optional<PositionBound> bound_of(const Buffer& b) const;
 
  private:
   /// An index expression that is below an end, and the ranges of variables.
@@ -45,16 +52,21 @@ class LiveFunction {
   void loads(const Expr& e, const Known& known);
   /// What of the load's buffer is read, along the axes where it follows from the sizes.
   std::vector<LiveAxis> read_by(const Load& l, const Known& known) const;
-  /// What decides whether an index is out of range.
-  void tested(const Expr& e, const Known& known);
+  /// What decides whether an index is out of range. `in_choice`: `known` holds wherever it is tested.
+  void tested(const Expr& e, const Known& known, bool in_choice = false);
   /// i < count, and what else an && says.
   void learn(const Expr& condition, Known& known) const;
   /// An expression over the symbols that `e` is never above; null: not known.
   Expr end_of(const Expr& e, const Known& known) const;
+  /// No element of `e` is below that.
+  int64_t least(const Expr& e, Ranges ranges) const;
+  /// From the operands to the results.
+  void bound_positions();
 
   const TensorFn& fn_;
   const Sizes sizes_;
   const Ranges& symbols_;
+  Bounds most_;
   std::map<const BufferDef*, std::vector<LiveAxis>> needed_;  // looked up only
 };
 

@@ -50,8 +50,8 @@ std::optional<CountedSoftmax> match_counted_softmax(const Stage& top, const Stag
   const auto compared = first_terms(top.values[0], least), summed = first_terms(sum.values[0], nothing);
   const Load* term = summed ? as<Load>(summed->value) : nullptr;
   const Buffer& terms = exps.outputs[0];
-  if (!compared || compared->v != top.raxes[0].var || !term || term->buffer != terms ||
-      summed->v != sum.raxes[0].var || !structurally_equal(compared->end, summed->end))
+  if (!compared || compared->v != top.raxes[0].var || !term || term->buffer != terms || summed->v != sum.raxes[0].var ||
+      !structurally_equal(compared->end, summed->end))
     return {};
   const size_t rank = exps.axes.size();
   if (rank != top.axes.size() + 1 || rank != sum.axes.size() + 1 || rank != axes.size() ||
