@@ -115,6 +115,20 @@ def masked_attention(b):
                                  b.op("Concat", rows, n, b.ints(64), axis=0))))
 
 
+def half_attention(b):
+    """Attention of halves: what a run needs of it is filled between layers that compute in single precision."""
+    x = b.input("x", ["batch", "seq", 32], TensorProto.FLOAT16)
+    weight = lambda *shape: b.constant((b.random.standard_normal(shape) * 0.2).astype(np.float16))
+    rows, n = open_models.size(b, x, 0), open_models.size(b, x, 1)
+    heads = b.op("Concat", rows, n, b.ints(2, 16), axis=0)
+    q, k, v = (b.op("Transpose", b.op("Reshape", b.op("MatMul", x, weight(32, 32)), heads), perm=perm)
+               for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+    p = b.op("Softmax", b.op("Mul", b.op("MatMul", q, k), b.constant(np.array(0.25, np.float16))), axis=-1)
+    y = b.op("Reshape", b.op("Transpose", b.op("MatMul", p, v), perm=[0, 2, 1, 3]), b.op("Concat", rows, n, b.ints(32), axis=0))
+    b.output(b.op("MatMul", y, weight(32, 32)), TensorProto.FLOAT16)
+    b.output(b.op("ReduceMax", b.op("Gemm", b.op("Reshape", y, b.ints(-1, 32)), weight(32, 8)), b.ints(0)), TensorProto.FLOAT16)
+
+
 def pooled_by_attention(b):
     """A softmax that no product of matrices follows, and a product of one query."""
     x = b.input("x", ["n", 32])
@@ -447,6 +461,7 @@ ALL = [
     (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention, {"batch": (1, 3), "seq": (1, 13)}),
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
     (masked_attention, {"batch": (1, 3), "seq": (1, 40)}), (masked_attention, {"batch": (2, 2), "seq": (1, 37)}), (masked_attention, {"batch": (1, 1), "seq": (1, 33)}),
+    (half_attention, {"batch": (1, 1), "seq": (1, 40)}), (half_attention, {"batch": (1, 3), "seq": (1, 19)}),
     (no_elements, {"n": (1, 9)}), (pooled_by_attention, {"n": (1, 70)}), (pooled_by_attention, {"n": (0, 19)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),

@@ -65,7 +65,9 @@ class Widening {
 
  private:
   bool takes_part(const Node& n) const {
-    if (!n.regions.empty() || n.row || n.domain == "tc" || n.is("Cast") || n.is("CastLike") || n.is("BitCast"))
+    // Fills and joined axes stand between layers, where sizes are chosen at run time.
+    const bool is_own = n.domain == "tc" && n.op != "fill_behind" && n.op != "regroup";
+    if (!n.regions.empty() || n.row || is_own || n.is("Cast") || n.is("CastLike") || n.is("BitCast"))
       return false;
     for (const char* type : {"to", "dtype", "output_dtype"})
       if (const auto it = n.attrs.find(type);
