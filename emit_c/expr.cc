@@ -132,8 +132,19 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
         const DType t = l->buffer->dtype;
         if (t == DType::F32) needs_.tails = true;
         return "tc_load" + lanes_suffix(t, needs_) + "_n(" + pointer(l->buffer, as<Ramp>(l->index[0])->base) + ", " +
-               index(k.count) + ")";
+               count(k.count) + ")";
       });
+}
+
+std::string ExprPrinter::count(const Expr& e) {
+  bool is_long = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    is_long = is_long || (v && long_vars.contains(v->var.get())) || (as<Load>(x) && x->dtype == DType::I64);
+    return !is_long;
+  });
+  constexpr int kCast = 12;
+  return is_long ? "(int)" + index(e, kCast) : index(e);
 }
 
 std::string ExprPrinter::vector_operand(const Expr& e) {

@@ -45,6 +45,8 @@ class ExprPrinter {
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
   /// The same where every name in it is an `int`: helpers compute in int, too.
   std::string int_index(const Expr& e, int parent = 0) { return print(e, parent, Context::Int); }
+  /// The same as an `int`, for what takes one: lanes, the begin of a loop. It fits, as all that a kernel counts in int does.
+  std::string count(const Expr& e);
   /// A test: plain int arithmetic where it is on loop variables and sizes alone.
   std::string condition(const Expr& e);
   /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)" or "tc_load_u8(x + i * 4)".

@@ -70,6 +70,7 @@ StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
   for (const Param& p : k.params)
     if (p.by_value) expr_.numbers.insert(p.buffer.get());
   for (const Buffer& b : k.part_views) part_views_.insert(b.get());
+  for (const Var& v : k.part_names) part_names_.insert(v.get());
 }
 
 void StmtPrinter::print(const Stmt& s) {
@@ -82,7 +83,7 @@ void StmtPrinter::print(const Stmt& s) {
         if (k.otherwise) print_block("else", k.otherwise);
       },
       [&](const Let& k) {
-        declare(k);
+        if (part_names_.count(k.var.get()) == 0) declare(k);
         print(k.body);
       },
       [&](const Alloc& k) { print_alloc(k); },
@@ -252,7 +253,9 @@ void StmtPrinter::print_for(const For& k) {
 
 std::string StmtPrinter::loop_head(const For& k) {
   const std::string type = wide_ ? "int64_t " : "int ", v = k.var->name;
-  const std::string begin = !wide_ && is_index(k.begin) ? expr_.int_index(k.begin) : expr_.index(k.begin);
+  const std::string begin = wide_               ? expr_.index(k.begin)
+                            : is_index(k.begin) ? expr_.int_index(k.begin)
+                                                : expr_.count(k.begin);
   return "for (" + type + v + " = " + begin + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " +
          v + "++)";
 }
@@ -311,7 +314,7 @@ void StmtPrinter::partial_store(const Store& k, const std::string& target) {
   check(is_float(t), "vectors in registers are partly stored as floats");
   (t == DType::F64 ? needs_.doubles : needs_.tails) = true;
   const Expr value = k.reduce ? apply(*k.reduce, {load(k.buffer, k.index), k.value}) : k.value;
-  out_.line(target + " = tc_" + (t == DType::F64 ? "d" : "") + "sel_n(" + expr_.index(k.count) + ", " +
+  out_.line(target + " = tc_" + (t == DType::F64 ? "d" : "") + "sel_n(" + expr_.count(k.count) + ", " +
             expr_.vector_operand(value) + ", " + target + ");");
 }
 
@@ -337,7 +340,7 @@ void StmtPrinter::vector_store(const Store& k) {
   const std::string f = "tc_store" + lanes_suffix(k.buffer->dtype, needs_), p = expr_.pointer(k.buffer, r->base);
   if (is_half(k.buffer->dtype)) v = in_registers(v);
   const std::string text = expr_.vector_operand(v);
-  out_.line(k.count ? f + "_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
+  out_.line(k.count ? f + "_n(" + p + ", " + text + ", " + expr_.count(k.count) + ");"
                     : f + "(" + p + ", " + text + ");");
 }
 

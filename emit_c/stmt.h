@@ -63,6 +63,7 @@ class StmtPrinter {
   const std::vector<ParallelPart> outlined_;
   bool wide_;
   std::set<const BufferDef*> vector_buffers_, part_views_;  // looked up only
+  std::set<const VarDef*> part_names_;                      // looked up only
 };
 
 }  // namespace tc

@@ -105,10 +105,10 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
 }
 template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"chunk", "around", "counters"}, a, b, c); }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",
                   "schedule_steps", "can_fail", "makes_strings", "variants", "work", "wide_index", "vectors", "single_vectors",
-                  "parts", "part_views"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u);
+                  "parts", "part_views", "part_names"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v);
 }
 
 template <class F> void for_each_field(const Operand& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "index"}, a, b); }

@@ -78,6 +78,7 @@ struct Kernel {
   std::vector<Buffer> single_vectors;  // those of them that are one vector
   std::vector<ParallelPart> parts;     // C: of its Parallel loops
   std::vector<Buffer> part_views;      // C: views that only they use
+  std::vector<Var> part_names = {};    // C: names that only they use
 };
 
 /// Where an argument of a call lives.

@@ -22,6 +22,7 @@ struct RowStep {
   Combiner combiner = {};
   Buffer out = {};      // Row, Value: flat
   Expr out_index = {};  // affine in the rows' axes and in the columns before they are merged
+  Expr behind = {};     // Row: what stands behind the elements that are reduced, if those are not all
 };
 
 /// What a step computes at a column, or of a row.

@@ -129,6 +129,17 @@ def half_attention(b):
     b.output(b.op("ReduceMax", b.op("Gemm", b.op("Reshape", y, b.ints(-1, 32)), weight(32, 8)), b.ints(0)), TensorProto.FLOAT16)
 
 
+def many_scores(b):
+    """Softmaxes that threads share, with something between them and the product that follows."""
+    x = b.input("x", [4, "n", 16])
+    scores = b.op("Add", b.op("MatMul", x, b.op("Transpose", x, perm=[0, 2, 1])), b.op("Tanh", b.op("ReduceMax", x, b.ints(2))))
+    p = b.op("Softmax", scores, axis=-1)
+    n = open_models.size(b, x, 1)
+    apart = b.op("Reshape", p, b.op("Concat", b.ints(2, 2), n, n, axis=0))
+    b.output(b.op("MatMul", apart, b.op("Reshape", x, b.op("Concat", b.ints(2, 2), n, b.ints(16), axis=0))))
+    b.output(b.op("ReduceMax", apart, b.ints(0, 2), keepdims=0))
+
+
 def pooled_by_attention(b):
     """A softmax that no product of matrices follows, and a product of one query."""
     x = b.input("x", ["n", 32])
@@ -462,7 +473,7 @@ ALL = [
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
     (masked_attention, {"batch": (1, 3), "seq": (1, 40)}), (masked_attention, {"batch": (2, 2), "seq": (1, 37)}), (masked_attention, {"batch": (1, 1), "seq": (1, 33)}),
     (half_attention, {"batch": (1, 1), "seq": (1, 40)}), (half_attention, {"batch": (1, 3), "seq": (1, 19)}),
-    (no_elements, {"n": (1, 9)}), (pooled_by_attention, {"n": (1, 70)}), (pooled_by_attention, {"n": (0, 19)}),
+    (many_scores, {"n": (1, 250)}), (no_elements, {"n": (1, 9)}), (pooled_by_attention, {"n": (1, 70)}), (pooled_by_attention, {"n": (0, 19)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
     (quantised, {"batch": (1, 12)}), (same_again, {"n": (0, 5), "m": (1, 4)}), (loops, {"n": (0, 6)}),

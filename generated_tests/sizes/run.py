@@ -111,6 +111,16 @@ def unsaid(package):
     return "the header does not say how much room outputs need" if found and "give it room" not in header else ""
 
 
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
+
+
+def unclean(package):
+    """What a strict compiler says of the package's own sources; empty if it says nothing."""
+    sources = [path for path in [*package.glob("*.c"), *(package / "kernels").glob("*.c")] if not path.name.startswith("tc_")]
+    result = call("compile", ["gcc", *STRICT, *sources], {})
+    return "strictly: " + first_line(result.stdout, "error") if result.returncode else ""
+
+
 def check(case, tool, cpu, toolchain, folder):
     """The number of runs; raises Failed."""
     name, model, ranges, *known = case
@@ -133,6 +143,8 @@ def check(case, tool, cpu, toolchain, folder):
         raise Failed("emit: " + first_line(result.stdout))
     if told := unsaid(package):
         raise Failed("emit: " + told)
+    if cpu == "generic" and (told := unclean(package)):
+        raise Failed(told)
     toolchain.build(package, program, {})
     session = session_of(path)
     count = 0

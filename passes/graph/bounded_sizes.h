@@ -175,6 +175,7 @@ class BoundedSizes {
   Node* bound_sizes(Graph& g, Node* n);
   void bound_range(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
+  bool from_front(const Value* v, int& budget);
   bool lie_below(const Value* at, const std::vector<SizeForm>& lengths) const;
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);

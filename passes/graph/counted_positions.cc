@@ -11,33 +11,33 @@
 #include "passes/graph/counted_node.h"
 
 namespace tc {
-namespace {
 
-/// Are these positions from the front, whatever the data? `iteration`: what is never negative, too.
-bool from_front(const Value* v, const Value* iteration, int& budget) {
+// Positions from the front, whatever the data: sizes, numbers in order, sums and products of such. In a loop's body its counter, too.
+bool BoundedSizes::from_front(const Value* v, int& budget) {
   if (!v || --budget < 0) return false;
-  if (v == iteration) return true;
+  if (v == iteration_) return true;
   if (v->constant) {
     for (int64_t k = 0; k < v->constant->size(); k++)
       if (v->constant->as_int(k) < 0) return false;
     return true;
   }
+  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1)
+    if (const auto size = element(v, 0)) return counts_.least(*size) >= 0;
   const Node* n = v->producer;
   if (!n) return false;
+  const auto of_all = [&] {
+    return std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Value* part) { return from_front(part, budget); });
+  };
   for (const char* op : {"NonZero", "NonMaxSuppression", "ArgMax", "ArgMin", "Shape"})
     if (n->is(op)) return true;
   if ((n->is("TopK") && v->index == 1) || (n->is("Unique") && v->index > 0)) return true;
   for (const char* op : {"Gather", "GatherND", "Slice", "Squeeze", "Unsqueeze", "Reshape", "Transpose", "Identity",
                          "Cast", "Split", "Expand"})
-    if (n->is(op)) return from_front(n->inputs[0], iteration, budget);
+    if (n->is(op)) return from_front(n->inputs[0], budget);
   if (n->is("Range")) return is_scalar(n->inputs[0], 0) && n->inputs.size() > 2 && is_scalar(n->inputs[2], 1);
-  if (n->domain == "tc" && n->op == "regroup") return from_front(n->inputs[0], iteration, budget);
-  if (!n->is("Concat")) return false;
-  return std::all_of(n->inputs.begin(), n->inputs.end(),
-                     [&](const Value* part) { return from_front(part, iteration, budget); });
+  if (n->domain == "tc" && n->op == "regroup") return from_front(n->inputs[0], budget);
+  return (n->is("Concat") || n->is("Add") || n->is("Mul")) && of_all();
 }
-
-}  // namespace
 
 // Constants from the front, which every size is larger than.
 bool BoundedSizes::lie_below(const Value* at, const std::vector<SizeForm>& lengths) const {
@@ -62,7 +62,7 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   for (int d = 0; d < numbers; d++) counted = counted || find(x, tuples ? d : int(axis));
   int budget = 200;
   const ModelText& name = n->outputs.at(0)->name;
-  const bool stays = (is_counted(at) || in_body_) && from_front(at, iteration_, budget);
+  const bool stays = (is_counted(at) || in_body_) && from_front(at, budget);
   if (counted && !stays) {
     const std::vector<SizeForm> all = forms(x);
     const auto first = all.begin() + std::ptrdiff_t(tuples ? 0 : axis);

@@ -95,6 +95,8 @@ class Sweep {
         continue;
       }
       const Loc here = location_of(*n);
+      const bool counted =
+          std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
       // Where it is refused, what it has kept behind the loop goes, and `it` with it.
       const auto unrolled = [&](const auto& step) {
         try {
@@ -117,6 +119,10 @@ class Sweep {
         if (!cx_.diagnostics) throw;
         Diagnostic d = e.diagnostic();
         if (d.loc.op.empty()) d.loc = here;
+        if (counted && d.exit == ExitCode::Rejected) {  // of the largest sizes; those of a run may fit
+          d.exit = ExitCode::Unsupported;
+          d.notes.push_back("sizes of its operands are known at run time only, and the largest are looked at");
+        }
         cx_.diagnostics->add(std::move(d));
       }
       sizes.follow_copies(g, it);

@@ -67,8 +67,7 @@ class Widening {
   bool takes_part(const Node& n) const {
     // Fills and joined axes stand between layers, where sizes are chosen at run time.
     const bool is_own = n.domain == "tc" && n.op != "fill_behind" && n.op != "regroup";
-    if (!n.regions.empty() || n.row || is_own || n.is("Cast") || n.is("CastLike") || n.is("BitCast"))
-      return false;
+    if (!n.regions.empty() || n.row || is_own || n.is("Cast") || n.is("CastLike") || n.is("BitCast")) return false;
     for (const char* type : {"to", "dtype", "output_dtype"})
       if (const auto it = n.attrs.find(type);
           it != n.attrs.end() && !std::holds_alternative<std::monostate>(it->second))

@@ -44,16 +44,13 @@ bool is_dead(const Buffer& b, const Stmt& body) {
   return dead;
 }
 
-// Loops and conditions around nothing go, too, and what only these stores read.
+// Without what is stored to `b`, and without dead buffers inside: where there is no `b`, all of them, else those that only these stores
+// read. Loops and conditions around nothing go, too; null where nothing is left.
 Stmt without_stores(const Stmt& s, const Buffer& b) {
   if (!s) return s;
-  if (const Store* k = as<Store>(s)) return k->buffer == b ? Stmt() : s;
-  if (const Intrin* k = as<Intrin>(s)) return std::count(k->buffers.begin(), k->buffers.end(), b) > 0 ? Stmt() : s;
-  if (const Seq* k = as<Seq>(s)) {
-    Stmts list;
-    for (const Stmt& x : k->list) list.push_back(without_stores(x, b));
-    return seq(std::move(list));
-  }
+  if (const Store* k = as<Store>(s)) return b && k->buffer == b ? Stmt() : s;
+  if (const Intrin* k = as<Intrin>(s)) return b && std::count(k->buffers.begin(), k->buffers.end(), b) > 0 ? Stmt() : s;
+  if (const Seq* k = as<Seq>(s)) return rewrite_each(*k, s, [&](const Stmt& x) { return without_stores(x, b); });
   if (const For* k = as<For>(s)) {
     const Stmt body = without_stores(k->body, b);
     return !body ? Stmt() : body.same_as(k->body) ? s : loop(k->var, k->extent, body, k->kind, k->begin);
@@ -61,20 +58,33 @@ Stmt without_stores(const Stmt& s, const Buffer& b) {
   if (const If* k = as<If>(s)) {
     const Stmt then = without_stores(k->then, b), otherwise = without_stores(k->otherwise, b);
     if (!then && !otherwise) return {};
+    if (then && then.same_as(k->then) && (!otherwise || otherwise.same_as(k->otherwise)) &&
+        bool(otherwise) == bool(k->otherwise))
+      return s;
     return then ? if_then(k->condition, then, otherwise) : if_then(logical_not(k->condition), otherwise);
   }
   if (const Let* k = as<Let>(s)) {
     const Stmt body = without_stores(k->body, b);
-    return body ? let(k->var, k->value, body) : Stmt();
+    return !body ? Stmt() : body.same_as(k->body) ? s : let(k->var, k->value, body);
   }
   if (const Alloc* k = as<Alloc>(s)) {
     const Stmt body = without_stores(k->body, b);
-    if (!body || body.same_as(k->body)) return body ? s : body;
-    return is_dead(k->buffer, body) ? without_stores(body, k->buffer) : alloc(k->buffer, body);
+    const bool same = body && body.same_as(k->body);
+    if (!body || (same && b)) return body ? s : body;
+    if (is_dead(k->buffer, body)) return without_stores(body, k->buffer);
+    return same ? s : alloc(k->buffer, body);
+  }
+  if (const Alias* k = as<Alias>(s)) {
+    const Stmt body = without_stores(k->body, b);
+    return !body ? Stmt() : body.same_as(k->body) ? s : alias(k->view, k->base, k->offset, body);
+  }
+  if (const While* k = as<While>(s)) {  // ends by its condition
+    const Stmt body = without_stores(k->body, b);
+    return !body || body.same_as(k->body) ? s : while_loop(k->condition, body);
   }
   if (const Comment* k = as<Comment>(s)) {
     const Stmt body = without_stores(k->body, b);
-    return body ? comment(k->text, body) : Stmt();
+    return !body ? Stmt() : body.same_as(k->body) ? s : comment(k->text, body);
   }
   return s;
 }
@@ -82,11 +92,8 @@ Stmt without_stores(const Stmt& s, const Buffer& b) {
 }  // namespace
 
 Stmt dead_stores(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
-    const Alloc* k = as<Alloc>(x);
-    return k && is_dead(k->buffer, k->body) ? without_stores(k->body, k->buffer)
-                                            : Stmt();  // what is all there is stays
-  });
+  const Stmt left = without_stores(s, nullptr);
+  return left ? left : s;
 }
 
 }  // namespace tc

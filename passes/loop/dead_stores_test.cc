@@ -37,6 +37,15 @@ TEST(DeadStores, WhatOnlyADeadBufferReadsGoes) {
   EXPECT_EQ(to_text(dead_stores(s)), "y[0] = 1.0f\n");
 }
 
+// A loop that does nothing else goes with it: behind a guard a tile is filled that nobody reads.
+TEST(DeadStores, ALoopThatOnlyFillsATileGoes) {
+  const Buffer tile = make_buffer("tile", DType::F32, {Dim(1)}, Scope::Stack);
+  const Buffer x = make_buffer("x", DType::F32, {Dim(4)}), y = make_buffer("y", DType::F32, {Dim(1)});
+  const Var j = make_var("j");
+  const Stmt fills = loop(j, 3, alloc(tile, store(tile, {0}, load(x, {j}))));
+  EXPECT_EQ(to_text(dead_stores(seq({store(y, {0}, load(x, {0})), fills}))), "y[0] = x[0]\n");
+}
+
 // Where a part of a result is padding alone, its tiles need not be loaded, in memory that may not be there.
 TEST(DeadStores, ATileThatNobodyReadsIsNotLoaded) {
   const Buffer tile = make_buffer("tile", DType::F32, {Dim(16), Dim(16)}, Scope::Register);

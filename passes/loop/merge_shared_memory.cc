@@ -56,6 +56,29 @@ struct Life {
   size_t at = 0;
 };
 
+/// `s` without the arrays that statements of the line allocate: a loop of threads of one iteration, in which they stood, is gone.
+Stmt without_inner_arrays(const Stmt& s, std::vector<Buffer>& arrays) {
+  const auto of = [&](const Stmt& body) { return without_inner_arrays(body, arrays); };
+  if (const Seq* k = as<Seq>(s)) return rewrite_each(*k, s, of);
+  const auto same = [&](const Stmt& body, const auto& make) {
+    const Stmt b = of(body);
+    return b.same_as(body) ? s : make(b);
+  };
+  if (const For* k = as<For>(s); k && is_gpu(k->kind))
+    return same(k->body, [&](const Stmt& b) { return loop(k->var, k->extent, b, k->kind, k->begin); });
+  if (const Comment* k = as<Comment>(s)) return same(k->body, [&](const Stmt& b) { return comment(k->text, b); });
+  if (const Alloc* k = as<Alloc>(s)) return same(k->body, [&](const Stmt& b) { return alloc(k->buffer, b); });
+  if (const Let* k = as<Let>(s)) return same(k->body, [&](const Stmt& b) { return let(k->var, k->value, b); });
+  if (const Alias* k = as<Alias>(s))
+    return same(k->body, [&](const Stmt& b) { return alias(k->view, k->base, k->offset, b); });
+  return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
+    const Alloc* k = as<Alloc>(x);
+    if (!k || k->buffer->scope != Scope::Shared) return {};
+    arrays.push_back(k->buffer);
+    return k->body;
+  });
+}
+
 class Merger {
  public:
   explicit Merger(const Stmt& nest) { root_ = number(nest); }
@@ -269,6 +292,12 @@ class Merger {
 
 }  // namespace
 
-MergedShared merge_shared_memory(const Stmt& nest) { return nest ? Merger(nest).run() : MergedShared{}; }
+MergedShared merge_shared_memory(const Stmt& nest) {
+  if (!nest) return {};
+  std::vector<Buffer> inside;
+  Stmt s = without_inner_arrays(nest, inside);
+  for (size_t k = inside.size(); k-- > 0;) s = alloc(inside[k], s);
+  return Merger(s).run();
+}
 
 }  // namespace tc

@@ -6,14 +6,14 @@
 //       let n = m + 1:
 //         y[0] = first[0]
 //         parallel i in 0 .. +4:          ->     parts: i needs rows, n
-//           y[i] = rows[i * n]                   part_views: rows, which nobody else uses
+//           y[i] = rows[i * n]                   part_views: rows, part_names: n, m, which nobody else uses
 //
 // The numbers of loops around it are told to the function.
 //
 // Needs: the body as it is printed. Changes no statement.
 #include "passes/loop/outline_chunks.h"
 
-#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "ir/loop/named_buffers.h"
@@ -22,7 +22,7 @@
 namespace tc {
 namespace {
 
-// The names and buffers that occur; loops of kind Parallel may be left out.
+// The names and buffers that occur.
 struct Uses {
   std::set<const BufferDef*> buffers;  // looked up only
   std::set<const VarDef*> vars;
@@ -34,11 +34,15 @@ struct Uses {
       return true;
     });
   }
-  void add(const Stmt& s, bool chunks = true) {
+  void add(const Stmt& s) {
+    add(s, [](const Stmt&) { return true; });
+  }
+  // `enter`: false for statements of which nothing is added.
+  void add(const Stmt& s, const std::function<bool(const Stmt&)>& enter) {
     walk(
         s,
         [&](const Stmt& x) {
-          if (const For* k = as<For>(x); k && k->kind == ForKind::Parallel && !chunks) return false;
+          if (!enter(x)) return false;
           for (const Buffer& b : named_buffers(x)) buffers.insert(b.get());
           return true;
         },
@@ -54,22 +58,31 @@ class Outliner {
   explicit Outliner(Kernel& k) : k_(k) {}
 
   void stmt(const Stmt& s) {
-    if (const Let* k = as<Let>(s)) inside(s, k->body);
-    if (const Alias* k = as<Alias>(s)) {
-      Uses others;
-      others.add(k->body, false);
-      if (others.buffers.count(k->view.get()) == 0) k_.part_views.push_back(k->view);
+    if (const Let* k = as<Let>(s)) {
       inside(s, k->body);
+      if (of_parts_.contains(s.get()) && beside_parts(k->body).vars.count(k->var.get()) == 0) {
+        k_.part_names.push_back(k->var);
+        only_parts_.insert(s.get());
+      }
+    }
+    if (const Alias* k = as<Alias>(s)) {
+      inside(s, k->body);
+      if (beside_parts(k->body).buffers.count(k->view.get()) == 0) {
+        k_.part_views.push_back(k->view);
+        only_parts_.insert(s.get());
+      }
     }
     if (const Alloc* k = as<Alloc>(s)) stmt(k->body);
     if (const Comment* k = as<Comment>(s)) stmt(k->body);
     if (const Seq* k = as<Seq>(s))
       for (const Stmt& x : k->list) stmt(x);
     const For* f = as<For>(s);
-    if (f && f->kind == ForKind::Parallel)
+    if (f && f->kind == ForKind::Parallel) {
       k_.parts.push_back(needed(*f));
-    else if (f)
+      for (const Stmt& x : k_.parts.back().around) of_parts_.insert(x.get());
+    } else if (f) {
       inside(s, f->body);
+    }
   }
 
  private:
@@ -77,6 +90,24 @@ class Outliner {
     around_.push_back(s);
     stmt(body);
     around_.pop_back();
+  }
+
+  // What the kernel's own function uses: of a parallel loop how many chunks it has.
+  Uses beside_parts(const Stmt& s) const {
+    Uses used;
+    std::function<bool(const Stmt&)> enter = [&](const Stmt& x) {
+      const For* f = as<For>(x);
+      if (f && f->kind == ForKind::Parallel) {
+        used.add(f->begin);
+        used.add(f->extent);
+        return false;
+      }
+      if (!only_parts_.contains(x.get())) return true;
+      used.add(as<Let>(x) ? as<Let>(x)->body : as<Alias>(x)->body, enter);
+      return false;
+    };
+    used.add(s, enter);
+    return used;
   }
 
   // What is needed may need others in its turn.
@@ -101,7 +132,9 @@ class Outliner {
   }
 
   Kernel& k_;
-  std::vector<Stmt> around_;  // Let and Alias statements and loops, outermost first
+  std::vector<Stmt> around_;          // Let and Alias statements and loops, outermost first
+  std::set<const void*> of_parts_;    // those that parts need; looked up only
+  std::set<const void*> only_parts_;  // Let and Alias statements that nobody else needs; looked up only
 };
 
 }  // namespace
@@ -109,6 +142,7 @@ class Outliner {
 void outline_chunks(Kernel& k) {
   k.parts.clear();
   k.part_views.clear();
+  k.part_names.clear();
   if (k.device.empty() && k.body) Outliner(k).stmt(k.body);
 }
 

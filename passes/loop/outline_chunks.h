@@ -4,7 +4,7 @@
 
 namespace tc {
 
-/// Sets k.parts and k.part_views. Needs: no loop of kind Parallel inside of another statement than Let, Alias, Alloc, Seq,
+/// Sets k.parts, k.part_views and k.part_names. Needs: no loop of kind Parallel inside of another statement than Let, Alias, Alloc, Seq,
 /// Comment and serial loops.
 void outline_chunks(Kernel& k);
 

@@ -28,7 +28,8 @@ TEST(OutlineChunks, FindsWhatChunksNeed) {
   EXPECT_TRUE(as<Let>(k.parts[0].around[1]) && as<Let>(k.parts[0].around[1])->var == m);
   EXPECT_TRUE(as<Let>(k.parts[0].around[2]) && as<Let>(k.parts[0].around[2])->var == n);
   EXPECT_TRUE(as<Alias>(k.parts[0].around[3]) && as<Alias>(k.parts[0].around[3])->view == part);
-  EXPECT_EQ(k.part_views, (std::vector<Buffer>{unused, part}));  // part is a view of rows, which the kernel declares
+  EXPECT_EQ(k.part_views, (std::vector<Buffer>{part, rows, unused}));
+  EXPECT_EQ(k.part_names, (std::vector<Var>{n, m}));
 }
 
 // A function is told the number of a loop around its own, also where a name needs it.

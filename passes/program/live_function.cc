@@ -60,12 +60,23 @@ Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
   return length(e) <= kLongest ? e : Expr();
 }
 
+/// What x / y is at most, for an x of `most` at most: a size less where that is a product with y less one.
+Expr quotient(const Expr& most, const Expr& y, const Ranges& ranges) {
+  if (!y || interval(y, ranges).min < 1) return {};
+  const Expr end = simplify(most + Expr(1), ranges);
+  const Apply* product = as<Apply>(end);
+  if (!product || product->op != Op::Mul) return {};
+  for (const size_t k : {size_t(0), size_t(1)})
+    if (structurally_equal(product->args[k], y)) return product->args[1 - k] - Expr(1);
+  return {};
+}
+
 /// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known. `may_be_negative`: what is no factor of a
-/// product with a size, and no position from the front.
-template <class F, class G>
-Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const Ranges& ranges) {
+/// product with a size, and no position from the front. `exactly`: what it is, as far as sizes tell.
+template <class F, class G, class H>
+Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const H& exactly, const Ranges& ranges) {
   if (const Expr known = leaf(e)) return known;
-  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, may_be_negative, ranges); };
+  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, may_be_negative, exactly, ranges); };
   if (const Cast* c = as<Cast>(e); c && e->dtype == DType::I64 && is_int(c->value->dtype)) return of(c->value);
   if (const Select* k = as<Select>(e)) {
     const Expr yes = of(k->yes), no = yes ? of(k->no) : Expr();
@@ -95,12 +106,14 @@ Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const R
     }
     case Op::Mul: {
       if (c) return bool(x) && *c >= 0 ? x * second : Expr();
-      const Expr y = x ? of(second) : x;  // only a size without a bound is worth it
-      const bool grows = bool(y) && (has_open_symbol(x, ranges) || has_open_symbol(y, ranges));
+      const Expr y = x ? of(second) : x;
+      const bool grows = bool(y) && (has_symbol(x) || has_symbol(y));
       return grows && !may_be_negative(a->args[0]) && !may_be_negative(second) ? x * y : Expr();
     }
     case Op::Div:
-    case Op::FloorDiv: return bool(x) && c && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
+    case Op::FloorDiv:
+      if (c) return bool(x) && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
+      return x ? quotient(x, exactly(second), ranges) : x;
     default: break;
   }
   const Expr y = of(second);
@@ -352,8 +365,20 @@ Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
         const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
         return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
       },
-      [&](const Expr& x) { return least(x, known.ranges) < 0; }, symbols_);
+      [&](const Expr& x) { return least(x, known.ranges) < 0; }, [&](const Expr& x) { return exactly(x); }, symbols_);
   return end ? if_short(end, symbols_) : Expr();
+}
+
+Expr LiveFunction::exactly(const Expr& e) const {
+  bool known = true;
+  const Expr sized = rewrite(e, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    const auto it = l ? sizes_.find(l->buffer.get()) : sizes_.end();
+    known = known && (!l || it != sizes_.end());
+    return it == sizes_.end() ? Expr() : it->second;
+  });
+  if (!known || has_variable(sized, [&](const Var& v) { return !symbols_.contains(v.get()); })) return {};
+  return simplify(sized, symbols_);
 }
 
 int64_t LiveFunction::least(const Expr& e, Ranges ranges) const {

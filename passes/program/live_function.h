@@ -58,6 +58,8 @@ class LiveFunction {
   void learn(const Expr& condition, Known& known) const;
   /// An expression over the symbols that `e` is never above; null: not known.
   Expr end_of(const Expr& e, const Known& known) const;
+  /// The number over the sizes that `e` is; null where something else tells.
+  Expr exactly(const Expr& e) const;
   /// No element of `e` is below that.
   int64_t least(const Expr& e, Ranges ranges) const;
   /// From the operands to the results.

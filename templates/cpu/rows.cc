@@ -5,7 +5,8 @@
 //     m = max(row); s = sum(exp(row - m))     vectors with several accumulators, joined over the lanes at the end
 //     row' = exp(row - m) / s                 vectors again; the row is still in the first-level cache
 //
-// Where the run chooses how many elements of a row are reduced, the reductions end behind the last of them.
+// Where the run chooses how many elements of a row are reduced, the reductions end behind the last of them, and so does a result
+// that is one number from there on.
 //
 // Rows that memory does not let walk as one axis (the blocks of a quantised row) are reduced piece by piece, into the same
 // accumulators.
@@ -82,7 +83,7 @@ RowsPlan decide(const Rows& r, const PlanEntry& plan, bool open) {
 }
 
 // Of reductions that are all of select(column < count, x, nothing): they become reductions of x, and the result is how many
-// elements they are of. Null where they are not, or rows are pieces.
+// elements they are of. So does a row of select(column < count, x, a number). Null where they are not, or rows are pieces.
 Expr take_end(Rows& r) {
   const Var lane = r.columns.back().var;
   Expr end;
@@ -94,8 +95,15 @@ Expr take_end(Rows& r) {
     end = first->end;
   }
   if (!end || r.columns.size() != 1 || uses_any(end, r.c.axes)) return {};
-  for (RowStep& s : r.steps)
-    if (s.kind == RowStep::Kind::Reduce) s.value = Expr(as<Select>(s.value)->yes);
+  for (RowStep& s : r.steps) {
+    const Select* k = as<Select>(s.value);
+    if (s.kind == RowStep::Kind::Reduce) s.value = Expr(k->yes);
+    if (s.kind != RowStep::Kind::Row || !k || !as_const_number(k->no)) continue;
+    const auto first = first_terms(s.value, k->no);
+    if (!first || first->v != lane || !structurally_equal(first->end, end)) continue;
+    s.behind = k->no;
+    s.value = first->value;
+  }
   return max(min(end, Expr(r.columns.back().extent)), Expr(0));
 }
 
@@ -109,7 +117,10 @@ class Builder {
         end_value_(end),
         pieces_(r.columns.begin(), r.columns.end() - 1),
         lane_(r.columns.back().var),
-        n_(r.columns.back().extent.value) {}
+        n_(r.columns.back().extent.value),
+        ends_(bool(end) && std::all_of(r.steps.begin(), r.steps.end(), [](const RowStep& s) {
+                return s.kind != RowStep::Kind::Row || bool(s.behind);
+              })) {}
 
   Stmt build() {
     for (const auto* axes : {&r_.c.axes, &pieces_})
@@ -164,10 +175,20 @@ class Builder {
 
   Stmt row(const RowStep& s) {
     const bool keeps = s.kind == RowStep::Kind::Keep;
-    return over_lanes("v", n_, [&](const Expr& offset, const Expr& count) {
+    const auto part = [&](const Expr& offset, const Expr& count) {
       return store_lanes(keeps ? s.kept : r_.c.out, keeps ? r_.kept_index : r_.c.out_index, s.value,
                          point(offset, count));
-    });
+    };
+    if (!ends_) return over_lanes("v", n_, part);
+    const Var v = make_var("v");
+    const Expr done = end_ / lanes() * lanes();
+    const Stmt elements = seq({loop(v, end_ / lanes(), part(Expr(v) * lanes(), {})), part(done, end_ - done)});
+    if (keeps) return elements;
+    const Var k = make_var("k");
+    Point at = at_;
+    at.push_back({lane_, Expr(k)});
+    const Stmt behind = store(r_.c.out, {index_at(r_.c.out_index, at)}, s.behind);
+    return seq({elements, loop(k, Expr(n_) - end_, behind, ForKind::Serial, end_)});
   }
 
   // One value of a row; `keep` is stored on the way. What is left of the row joins in lanes that exist.
@@ -233,6 +254,7 @@ class Builder {
   const std::vector<Axis> pieces_;  // of a row, each of n_ elements side by side
   const Var lane_;
   const int64_t n_;
+  const bool ends_;  // rows, too, end where the reductions do
   Point at_;
 };
 

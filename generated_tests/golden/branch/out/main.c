@@ -56,34 +56,34 @@ static const char *message(int status) { return branch_strerror((branch_status)s
 int main(int argc, char **argv)
 {
   branch instance;
-  tc_model model;
-  model.name = "branch";
-  model.inputs = 2;
-  model.outputs = 2;
-  model.input = inputs;
-  model.output = outputs;
-  model.size = NULL;
-  model.sizes = 0;
-  model.axis = NULL;
-  model.axes = 0;
-  model.cpu = cpus;
-  model.cpus = 4;
-  model.lanes = 0;
-  model.built_lanes = 0;
-  model.instance = &instance;
-  model.align = BRANCH_ALIGN;
-  model.weights_file = NULL;
-  model.map = NULL;
-  model.unmap = NULL;
-  model.open = open_model;
-  model.shape = NULL;
-  model.run = run_model;
-  model.close = close_model;
-  model.reset = NULL;
-  model.message = message;
+  tc_model this_model;
+  this_model.name = "branch";
+  this_model.inputs = 2;
+  this_model.outputs = 2;
+  this_model.input = inputs;
+  this_model.output = outputs;
+  this_model.size = NULL;
+  this_model.sizes = 0;
+  this_model.axis = NULL;
+  this_model.axes = 0;
+  this_model.cpu = cpus;
+  this_model.cpus = 4;
+  this_model.lanes = 0;
+  this_model.built_lanes = 0;
+  this_model.instance = &instance;
+  this_model.align = BRANCH_ALIGN;
+  this_model.weights_file = NULL;
+  this_model.map = NULL;
+  this_model.unmap = NULL;
+  this_model.open = open_model;
+  this_model.shape = NULL;
+  this_model.run = run_model;
+  this_model.close = close_model;
+  this_model.reset = NULL;
+  this_model.message = message;
 #ifdef TC_PROFILE
-  model.work = branch_work;
-  model.works = (int)(sizeof branch_work / sizeof *branch_work);
+  this_model.work = branch_work;
+  this_model.works = (int)(sizeof branch_work / sizeof *branch_work);
 #endif
-  return tc_main(&model, argc, argv);
+  return tc_main(&this_model, argc, argv);
 }

@@ -51,34 +51,34 @@ static const char *message(int status) { return cnn_strerror((cnn_status)status)
 int main(int argc, char **argv)
 {
   cnn instance;
-  tc_model model;
-  model.name = "cnn";
-  model.inputs = 1;
-  model.outputs = 1;
-  model.input = inputs;
-  model.output = outputs;
-  model.size = NULL;
-  model.sizes = 0;
-  model.axis = NULL;
-  model.axes = 0;
-  model.cpu = NULL;
-  model.cpus = 0;
-  model.lanes = 8;
-  model.built_lanes = TC_VL;
-  model.instance = &instance;
-  model.align = CNN_ALIGN;
-  model.weights_file = NULL;
-  model.map = NULL;
-  model.unmap = NULL;
-  model.open = open_model;
-  model.shape = NULL;
-  model.run = run_model;
-  model.close = close_model;
-  model.reset = NULL;
-  model.message = message;
+  tc_model this_model;
+  this_model.name = "cnn";
+  this_model.inputs = 1;
+  this_model.outputs = 1;
+  this_model.input = inputs;
+  this_model.output = outputs;
+  this_model.size = NULL;
+  this_model.sizes = 0;
+  this_model.axis = NULL;
+  this_model.axes = 0;
+  this_model.cpu = NULL;
+  this_model.cpus = 0;
+  this_model.lanes = 8;
+  this_model.built_lanes = TC_VL;
+  this_model.instance = &instance;
+  this_model.align = CNN_ALIGN;
+  this_model.weights_file = NULL;
+  this_model.map = NULL;
+  this_model.unmap = NULL;
+  this_model.open = open_model;
+  this_model.shape = NULL;
+  this_model.run = run_model;
+  this_model.close = close_model;
+  this_model.reset = NULL;
+  this_model.message = message;
 #ifdef TC_PROFILE
-  model.work = cnn_work;
-  model.works = (int)(sizeof cnn_work / sizeof *cnn_work);
+  this_model.work = cnn_work;
+  this_model.works = (int)(sizeof cnn_work / sizeof *cnn_work);
 #endif
-  return tc_main(&model, argc, argv);
+  return tc_main(&this_model, argc, argv);
 }
