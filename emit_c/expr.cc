@@ -140,7 +140,7 @@ std::string ExprPrinter::count(const Expr& e) {
   bool is_long = false;
   walk(e, [&](const Expr& x) {
     const VarRef* v = as<VarRef>(x);
-    is_long = is_long || (v && long_vars.contains(v->var.get())) || (as<Load>(x) && x->dtype == DType::I64);
+    is_long = is_long || (v && (wide || long_vars.contains(v->var.get()))) || (as<Load>(x) && x->dtype == DType::I64);
     return !is_long;
   });
   constexpr int kCast = 12;

@@ -60,6 +60,8 @@ class ExprPrinter {
   std::set<const BufferDef*> single_vectors;
   /// Parameters of one element that are numbers and no pointers: printed without a subscript.
   std::set<const BufferDef*> numbers;
+  /// Does the kernel count in int64_t?
+  bool wide = false;
   /// Names of type int64_t in a kernel that counts in int; those of them that hold data.
   DataVars long_vars, data_vars;
 

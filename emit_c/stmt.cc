@@ -65,6 +65,7 @@ const ParallelPart& part_of(const std::vector<ParallelPart>& parts, const For& c
 
 StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
     : out_(out), expr_(needs), needs_(needs), outlined_(k.parts), wide_(k.wide_index) {
+  expr_.wide = wide_;
   for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
   for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
   for (const Param& p : k.params)

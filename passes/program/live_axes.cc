@@ -19,6 +19,7 @@
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "passes/program/live_function.h"
+#include "passes/program/size_ends.h"
 
 namespace tc {
 namespace {

@@ -6,119 +6,18 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "ir/open_size.h"
 #include "ir/ops/top_k.h"
+#include "passes/program/size_ends.h"
 
 namespace tc {
 namespace {
 
 using List = std::vector<LiveAxis>;
 
-/// Longer ends would cost more to compute and to read than they save.
-constexpr int kLongest = 24;
-
-int length(const Expr& e) {
-  int n = 0;
-  walk(e, [&](const Expr&) { return ++n <= kLongest; });
-  return n;
-}
-
-template <class F>
-bool has_variable(const Expr& e, const F& f) {
-  bool found = false;
-  walk(e, [&](const Expr& x) {
-    const VarRef* v = as<VarRef>(x);
-    return !(found = found || (v && f(v->var)));
-  });
-  return found;
-}
-
-bool has_symbol(const Expr& e) {
-  return has_variable(e, [](const Var&) { return true; });
-}
-
-bool has_open_symbol(const Expr& e, const Ranges& ranges) {
-  return has_variable(e, [&](const Var& v) {
-    const auto r = ranges.find(v.get());
-    return r != ranges.end() && is_open(r->second.max);
-  });
-}
-
 /// Does it say that a run needs less of an axis than there is room for?
 bool is_part(const Expr& end, Dim extent) {
   const auto c = as_const_int(end);
   return c ? *c < extent.value : has_symbol(end);
-}
-
-/// The larger one; null where that is too long to say.
-Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
-  if (structurally_equal(a, b)) return a;
-  const Range apart = interval(simplify(a - b, ranges), ranges);
-  if (apart.min >= 0) return a;
-  if (apart.max <= 0) return b;
-  const Expr e = max(a, b);
-  return length(e) <= kLongest ? e : Expr();
-}
-
-/// What x / y is at most, for an x of `most` at most: a size less where that is a product with y less one.
-Expr quotient(const Expr& most, const Expr& y, const Ranges& ranges) {
-  if (!y || interval(y, ranges).min < 1) return {};
-  const Expr end = simplify(most + Expr(1), ranges);
-  const Apply* product = as<Apply>(end);
-  if (!product || product->op != Op::Mul) return {};
-  for (const size_t k : {size_t(0), size_t(1)})
-    if (structurally_equal(product->args[k], y)) return product->args[1 - k] - Expr(1);
-  return {};
-}
-
-/// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known. `may_be_negative`: what is no factor of a
-/// product with a size, and no position from the front. `exactly`: what it is, as far as sizes tell.
-template <class F, class G, class H>
-Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const H& exactly, const Ranges& ranges) {
-  if (const Expr known = leaf(e)) return known;
-  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, may_be_negative, exactly, ranges); };
-  if (const Cast* c = as<Cast>(e); c && e->dtype == DType::I64 && is_int(c->value->dtype)) return of(c->value);
-  if (const Select* k = as<Select>(e)) {
-    const Expr yes = of(k->yes), no = yes ? of(k->no) : Expr();
-    return no ? max(yes, no) : no;
-  }
-  const Apply* a = as<Apply>(e);
-  if (!a || a->args.size() != 2) return {};
-  const Expr x = of(a->args[0]), &second = a->args[1];
-  const auto c = as_const_int(second);
-  switch (a->op) {
-    case Op::Index: {  // below 0 it counts from the end
-      const Expr y = of(second);
-      const bool is_front = bool(x) && !may_be_negative(a->args[0]);
-      return is_front && (!bool(y) || has_symbol(x)) ? x : y ? y - Expr(1) : y;
-    }
-    case Op::Min: {
-      const Expr y = of(second);
-      return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
-    }
-    case Op::FloorMod: {
-      const Expr n = of(second);
-      return n ? n - Expr(1) : x;
-    }
-    case Op::Sub: {
-      const Range r = interval(second, ranges);
-      return bool(x) && r.min != INT64_MIN ? x - Expr(r.min) : Expr();
-    }
-    case Op::Mul: {
-      if (c) return bool(x) && *c >= 0 ? x * second : Expr();
-      const Expr y = x ? of(second) : x;
-      const bool grows = bool(y) && (has_symbol(x) || has_symbol(y));
-      return grows && !may_be_negative(a->args[0]) && !may_be_negative(second) ? x * y : Expr();
-    }
-    case Op::Div:
-    case Op::FloorDiv:
-      if (c) return bool(x) && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
-      return x ? quotient(x, exactly(second), ranges) : x;
-    default: break;
-  }
-  const Expr y = of(second);
-  if (!bool(x) || !bool(y)) return {};
-  return a->op == Op::Add ? x + y : a->op == Op::Max ? max(x, y) : Expr();
 }
 
 }  // namespace
@@ -135,8 +34,6 @@ List needed_by_both(const List& a, const List& b, const Ranges& ranges) {
 void drop_constant_ends(List& list) {
   std::erase_if(list, [](const LiveAxis& l) { return as_const_int(l.end).has_value(); });
 }
-
-Expr if_short(const Expr& e, const Ranges& ranges) { return length(e) <= kLongest ? simplify(e, ranges) : Expr(); }
 
 void LiveFunction::need(const Buffer& b, const List& list) {
   const auto [it, first] = needed_.try_emplace(b.get(), list);
@@ -349,23 +246,23 @@ void LiveFunction::learn(const Expr& condition, Known& known) const {
 // An expression over the symbols that `e` is never above; null: not known.
 Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
   if (e->dtype != DType::I64) return {};
-  const Expr end = upper_bound(
-      e,
-      [&](const Expr& x) {
-        // The condition that stands nearest: what lies behind a fill has been told.
-        for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
-          if (structurally_equal(x, b->index)) return b->end - Expr(1);
-        if (const Load* l = as<Load>(x)) {
-          if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
-          const auto it = most_.find(l->buffer.get());
-          return it == most_.end() ? Expr() : it->second.most;
-        }
-        if (as_const_int(x)) return x;
-        const VarRef* v = as<VarRef>(x);
-        const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
-        return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
-      },
-      [&](const Expr& x) { return least(x, known.ranges) < 0; }, [&](const Expr& x) { return exactly(x); }, symbols_);
+  const SizeTerms terms{[&](const Expr& x) {
+                          // The condition that stands nearest: what lies behind a fill has been told.
+                          for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
+                            if (structurally_equal(x, b->index)) return b->end - Expr(1);
+                          if (const Load* l = as<Load>(x)) {
+                            if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
+                            const auto it = most_.find(l->buffer.get());
+                            return it == most_.end() ? Expr() : it->second.most;
+                          }
+                          if (as_const_int(x)) return x;
+                          const VarRef* v = as<VarRef>(x);
+                          const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
+                          return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
+                        },
+                        [&](const Expr& x) { return least(x, known.ranges) < 0; },
+                        [&](const Expr& x) { return exactly(x); }, symbols_};
+  const Expr end = upper_bound(e, terms);
   return end ? if_short(end, symbols_) : Expr();
 }
 
@@ -377,7 +274,7 @@ Expr LiveFunction::exactly(const Expr& e) const {
     known = known && (!l || it != sizes_.end());
     return it == sizes_.end() ? Expr() : it->second;
   });
-  if (!known || has_variable(sized, [&](const Var& v) { return !symbols_.contains(v.get()); })) return {};
+  if (!known || has_other_variable(sized, symbols_)) return {};
   return simplify(sized, symbols_);
 }
 

@@ -13,8 +13,6 @@ std::vector<LiveAxis> needed_by_both(const std::vector<LiveAxis>& a, const std::
                                      const Ranges& ranges);
 /// Reads of known elements: they say what else is needed, beside ends that sizes say. By themselves no kernel ends there.
 void drop_constant_ends(std::vector<LiveAxis>& list);
-/// `e` simplified; null where it is so long that it would cost more to compute and to read than it saves.
-Expr if_short(const Expr& e, const Ranges& ranges);
 
 class LiveFunction {
  public:
