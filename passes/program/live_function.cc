@@ -14,10 +14,10 @@ namespace {
 
 using List = std::vector<LiveAxis>;
 
-/// Does it say that a run needs less of an axis than there is room for?
+/// Does it say that a run needs less of an axis than there is room for? Where it always needs nearly all, that is no matter.
 bool is_part(const Expr& end, Dim extent) {
   const auto c = as_const_int(end);
-  return c ? *c < extent.value : has_symbol(end);
+  return c ? *c <= extent.value / 4 : has_symbol(end);
 }
 
 }  // namespace

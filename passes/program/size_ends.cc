@@ -1,5 +1,8 @@
 #include "passes/program/size_ends.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -25,6 +28,68 @@ bool has_variable(const Expr& e, const F& f) {
     return !(found = found || (v && f(v->var)));
   });
   return found;
+}
+
+constexpr int64_t kMostTried = 20'000;  // sizes, and pairs of them
+constexpr int64_t kSlack = 2;           // elements more than needed are worth a plain end
+
+using Values = std::vector<std::pair<Var, int64_t>>;
+
+/// The number that `e` is for these values of its variables.
+std::optional<int64_t> number_of(const Expr& e, const Values& values) {
+  if (const auto c = as_const_int(e)) return c;
+  if (const VarRef* v = as<VarRef>(e)) {
+    for (const auto& [var, value] : values)
+      if (var == v->var) return value;
+    return {};
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || a->args.size() != 2) return {};
+  const auto x = number_of(a->args[0], values), y = number_of(a->args[1], values);
+  if (!x || !y) return {};
+  switch (a->op) {
+    case Op::Add: return checked_add(*x, *y);
+    case Op::Sub: return checked_add(*x, -*y);
+    case Op::Mul: return checked_mul(*x, *y);
+    case Op::Min: return std::min(*x, *y);
+    case Op::Max: return std::max(*x, *y);
+    case Op::FloorDiv: return *y > 0 ? std::optional(floor_div_int(*x, *y)) : std::nullopt;
+    default: return {};
+  }
+}
+
+/// What a - b is at most, and at least, for all sizes that the symbols can be; nothing where these are too many to try.
+std::optional<Range> tried(const Expr& a, const Expr& b, const Ranges& symbols) {
+  Values values;
+  std::vector<Range> ranges;
+  int64_t all = 1;
+  for (const Expr& e : {a, b})
+    walk(e, [&](const Expr& x) {
+      const VarRef* v = as<VarRef>(x);
+      if (!v || std::any_of(values.begin(), values.end(), [&](const auto& k) { return k.first == v->var; }))
+        return true;
+      const auto r = symbols.find(v->var.get());
+      const int64_t n = r == symbols.end() || r->second.min < 0 || r->second.max >= kMostTried
+                            ? kMostTried + 1
+                            : r->second.max - r->second.min + 1;
+      all = std::min(all, kMostTried) * n;
+      if (all > kMostTried) return true;
+      values.push_back({v->var, r->second.min});
+      ranges.push_back(r->second);
+      return true;
+    });
+  if (all > kMostTried) return {};
+  Range apart = {INT64_MAX, INT64_MIN};
+  for (bool more = true; more;) {
+    const auto x = number_of(a, values), y = number_of(b, values);
+    if (!x || !y) return {};
+    apart = {std::min(apart.min, *x - *y), std::max(apart.max, *x - *y)};
+    size_t k = 0;
+    while (k < values.size() && values[k].second == ranges[k].max) values[k].second = ranges[k].min, k++;
+    more = k < values.size();
+    if (more) values[k].second++;
+  }
+  return apart;
 }
 
 /// What x / y is at most, for an x of `most` at most: a size less where that is a product with y less one.
@@ -62,6 +127,13 @@ Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
   const Range apart = interval(simplify(a - b, ranges), ranges);
   if (apart.min >= 0) return a;
   if (apart.max <= 0) return b;
+  // Quotients of one size compare by all that it can be; one that is hardly less is not worth a maximum.
+  if (const auto known = tried(a, b, ranges)) {
+    if (known->min >= 0) return a;
+    if (known->max <= 0) return b;
+    if (-known->min <= std::min(kSlack, known->max)) return simplify(a + Expr(-known->min), ranges);
+    if (known->max <= kSlack) return simplify(b + Expr(known->max), ranges);
+  }
   const Expr e = max(a, b);
   return length(e) <= kLongest ? e : Expr();
 }
@@ -113,6 +185,5 @@ Expr upper_bound(const Expr& e, const SizeTerms& terms) {
   if (!bool(x) || !bool(y)) return {};
   return a->op == Op::Add ? x + y : a->op == Op::Max ? max(x, y) : Expr();
 }
-
 
 }  // namespace tc

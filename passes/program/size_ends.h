@@ -14,14 +14,16 @@ bool has_other_variable(const Expr& e, const Ranges& symbols);
 
 /// `e` simplified; null where it is so long that it would cost more to compute and to read than it saves.
 Expr if_short(const Expr& e, const Ranges& symbols);
-/// The larger one; null where that is too long to say.
+/// Not less than either, and hardly more than the larger one; null where that is too long to say.
 Expr larger(const Expr& a, const Expr& b, const Ranges& symbols);
 
 /// What is known of the parts of an expression.
 struct SizeTerms {
-  std::function<Expr(const Expr&)> at_most;          // of a leaf: an expression over the symbols that it is never above; null: unknown
-  std::function<bool(const Expr&)> may_be_negative;  // such is no factor of a product with a size, and no position from the front
-  std::function<Expr(const Expr&)> exactly;          // the expression over the symbols that it is; null: unknown
+  std::function<Expr(const Expr&)>
+      at_most;  // of a leaf: an expression over the symbols that it is never above; null: unknown
+  std::function<bool(const Expr&)>
+      may_be_negative;  // such is no factor of a product with a size, and no position from the front
+  std::function<Expr(const Expr&)> exactly;  // the expression over the symbols that it is; null: unknown
   const Ranges& symbols;
 };
 /// An expression over the symbols that `e`, a scalar of I64, is never above; null: not known.
