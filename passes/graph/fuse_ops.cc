@@ -10,7 +10,8 @@
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
 //   - a contraction reads an operand through a move, if the index stays affine; on CUDA, also if the move repeats it.
 // A DequantizeLinear that would end a kernel begins the one that reads its result, if there is only one and each element
-// is read once there: bytes lie between the two instead of floats.
+// is read once there: bytes lie between the two instead of floats. So does a fill behind what a run needs, in front of a sum: both
+// kernels end there then.
 // No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest hash, so that an
 // insertion moves no other cut. Where not all joined that might have, or where a cut goes through a diamond, a group
 // has several outputs: each of these nodes then ends a kernel, which has the nodes that it post-dominates in the group.
@@ -33,6 +34,7 @@
 #include <set>
 
 #include "ir/graph/views.h"
+#include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/graph/cut_group.h"
 #include "passes/graph/fusion_reasons.h"
@@ -68,7 +70,7 @@ class Fusion {
     }
     std::vector<std::vector<Node*>> kernels;
     for (const auto& nodes : runs) split_at_outputs(nodes, kernels);
-    widen_where_read(kernels);
+    begin_where_read(kernels);
     if (kept_) list_kept(runs, kernels);
     for (const auto& nodes : kernels)
       if (nodes.size() > 1) join_nodes(g_, nodes);
@@ -106,32 +108,36 @@ class Fusion {
   }
 
   /// What ends a kernel by making floats of bytes (a DequantizeLinear) goes to the one kernel that reads them, if that
-  /// reads each once: what is stored between the two is a quarter as large.
-  void widen_where_read(std::vector<std::vector<Node*>>& kernels) {
+  /// reads each once: what is stored between the two is a quarter as large. So does a fill in front of a sum.
+  void begin_where_read(std::vector<std::vector<Node*>>& kernels) {
     std::map<const Node*, size_t> kernel;  // looked up only
     for (size_t i = 0; i < kernels.size(); ++i)
       for (const Node* n : kernels[i]) kernel[n] = i;
-    for (size_t i = 0, all = kernels.size(); i < all; ++i) {
-      Node* const last = kernels[i].back();
-      if (kernels[i].size() < 2 || !widens(*last)) continue;
-      const Value* const wide = last->outputs[0];
-      Node* const first = wide->users.front();
-      if (!kernel.contains(first)) {
-        kernel[first] = kernels.size();
-        kernels.push_back({first});
+    for (size_t i = 0, all = kernels.size(); i < all; ++i)
+      while (kernels[i].size() > 1 && begins_where_read(i, kernels, kernel)) {
       }
-      const size_t reader = kernel.at(first);
-      if (!std::all_of(wide->users.begin(), wide->users.end(), [&](const Node* n) {
-            return kernel.contains(n) && kernel.at(n) == reader && reads_once(n, wide);
-          }))
-        continue;
-      std::vector<Node*>& there = kernels[reader];
-      kernels[i].pop_back();
-      kernel[last] = reader;
-      there.insert(std::find_if(there.begin(), there.end(),
-                                [&](const Node* n) { return groups_.position(n) > groups_.position(last); }),
-                   last);
+  }
+  bool begins_where_read(size_t i, std::vector<std::vector<Node*>>& kernels, std::map<const Node*, size_t>& kernel) {
+    Node* const last = kernels[i].back();
+    if (!widens(*last) && !fills(*last)) return false;
+    const Value* const wide = last->outputs[0];
+    Node* const first = wide->users.front();
+    if (!kernel.contains(first)) {
+      kernel[first] = kernels.size();
+      kernels.push_back({first});
     }
+    const size_t reader = kernel.at(first);
+    if (!std::all_of(wide->users.begin(), wide->users.end(), [&](const Node* n) {
+          return kernel.contains(n) && kernel.at(n) == reader && reads_once(n, wide);
+        }))
+      return false;
+    std::vector<Node*>& there = kernels[reader];
+    kernels[i].pop_back();
+    kernel[last] = reader;
+    there.insert(std::find_if(there.begin(), there.end(),
+                              [&](const Node* n) { return groups_.position(n) > groups_.position(last); }),
+                 last);
+    return true;
   }
 
   /// Does n make floats of bytes that the same kernel has, and that nobody else reads?
@@ -144,6 +150,22 @@ class Fusion {
            std::all_of(n.inputs.begin(), n.inputs.end(), is_known) && n.outputs.size() == 1 && !wide->users.empty() &&
            wide->output_uses == 0 && narrow->output_uses == 0 &&
            std::all_of(narrow->users.begin(), narrow->users.end(), [&](const Node* user) { return user == &n; });
+  }
+
+  /// Does n put numbers behind what a run needs of sums, for a reduction that alone reads them? There it need not be stored, and the sums
+  /// end where the run's sizes say.
+  bool fills(const Node& n) const {
+    const Value *x = n.inputs.empty() ? nullptr : n.inputs[0], *y = n.outputs[0];
+    if (!x || !x->producer || n.outputs.size() != 1 || y->output_uses != 0 || y->users.size() != 1) return false;
+    if (x->output_uses != 0 || x->users.size() != 1 || dims_of(x) != dims_of(y)) return false;
+    if (!n.fn || n.fn->stages.size() != 1 || n.fn->stages[0].kind != Stage::Kind::Compute) return false;
+    const Select* k = as<Select>(n.fn->stages[0].values[0]);
+    const Apply* below = k ? as<Apply>(k->condition) : nullptr;
+    const Load* count = below && below->op == Op::Lt ? as<Load>(below->args[1]) : nullptr;
+    if (!count || !count->index.empty() || !as<VarRef>(below->args[0])) return false;
+    const Node& reader = *y->users[0];
+    return as<Load>(k->yes) && as_const_number(k->no) && reader.fn &&
+           (pattern_of(*reader.fn) == Pattern::Reduction || fills(reader));
   }
 
   bool reads_once(const Node* n, const Value* v) const {
