@@ -103,7 +103,8 @@ class Outliner {
         return false;
       }
       if (!only_parts_.contains(x.get())) return true;
-      used.add(as<Let>(x) ? as<Let>(x)->body : as<Alias>(x)->body, enter);
+      if (const Let* l = as<Let>(x)) used.add(l->body, enter);
+      if (const Alias* a = as<Alias>(x)) used.add(a->body, enter);
       return false;
     };
     used.add(s, enter);
