@@ -47,6 +47,17 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
   }
 }
 
+// The model may be right: what does not fit is the largest number of rows.
+TEST(BoundedSizes, ASizeThatIsNotTheLargestIsNoFaultOfTheModel) {
+  const int64_t fours[4] = {4, 4, 4, 4};
+  Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+    return node("y", "Mul", {rows, t.constant("second", make_constant(DType::I64, {4, 1}, fours))});
+  });
+  const Diagnostics d = run(g);
+  ASSERT_EQ(d.list().size(), 1u);
+  EXPECT_EQ(d.exit_code(), ExitCode::Unsupported);
+}
+
 TEST(BoundedSizes, AnOutputThatReadsNoElementHasTheSizeOfTheOperand) {
   for (const size_t used : {size_t(0), size_t(1)}) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {

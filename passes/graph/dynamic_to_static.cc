@@ -95,8 +95,7 @@ class Sweep {
         continue;
       }
       const Loc here = location_of(*n);
-      const bool counted =
-          std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+      const bool counted = reads_counted(*n, sizes);
       // Where it is refused, what it has kept behind the loop goes, and `it` with it.
       const auto unrolled = [&](const auto& step) {
         try {
@@ -129,10 +128,12 @@ class Sweep {
     }
   }
 
+  static bool reads_counted(const Node& n, const BoundedSizes& sizes) {
+    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+  }
   /// Does it read a tensor that is counted, or carry lists?
   bool is_followed(const Node& n, const BoundedSizes& sizes, bool outermost) const {
-    return (outermost && lists_.carries_lists(n)) ||
-           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+    return (outermost && lists_.carries_lists(n)) || reads_counted(n, sizes);
   }
 
   struct FirstIteration {

@@ -14,6 +14,7 @@
 #include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
@@ -31,6 +32,8 @@ Bounds whole_of(const Dims& dims) {
   for (const int64_t n : dims) b.push_back({0, n - 1});
   return b;
 }
+
+Bounds whole_of(const Buffer& b) { return whole_of(static_dims(b->shape)); }
 
 Bounds hull(Bounds a, const Bounds& b) {
   for (size_t d = 0; d < a.size(); d++) a[d] = {std::min(a[d].min, b[d].min), std::max(a[d].max, b[d].max)};
@@ -66,14 +69,14 @@ class FunctionBounds {
   /// Of a result or, after run(), of any buffer. As a whole where nobody has said anything.
   Bounds of(const Buffer& b) const {
     const auto it = read_.find(b.get());
-    return it == read_.end() ? whole_of(static_dims(b->shape)) : it->second;
+    return it == read_.end() ? whole_of(b) : it->second;
   }
 
   void run() {
     for (size_t k = fn_.stages.size(); k-- > 0;) stage(fn_.stages[k]);
   }
 
-  /// The function of bounds() alone; its operands are as `of_operands` says.
+  /// Behind run(): the function of what is computed alone. Its operands are as `of_operands` says.
   TensorFn shorter(const std::vector<Bounds>& of_operands) const {
     TensorFn fn = fn_;
     std::map<const BufferDef*, Bounds> all;  // looked up only
@@ -120,35 +123,28 @@ class FunctionBounds {
   /// May it be computed in part?
   static bool is_formula(const Stage& s) {
     if (s.kind == Stage::Kind::Nest || s.scan >= 0) return false;
-    bool plain = std::all_of(s.outputs.begin(), s.outputs.end(), [](const Buffer& b) { return b->strides.empty(); });
     for (const Exprs* list : {&s.values, &s.init})
       for (const Expr& e : *list)
-        if (e)
-          walk(e, [&](const Expr& x) {
-            const Apply* a = as<Apply>(x);
-            return plain = plain && !(a && a->op == Op::Index);
-          });
-    return plain;
+        if (bool(e) && raises_status(e)) return false;
+    return std::all_of(s.outputs.begin(), s.outputs.end(), [](const Buffer& b) { return b->strides.empty(); });
   }
 
   void stage(const Stage& s) {
-    const Dims dims = static_dims(s.outputs[0]->shape);
-    Bounds bounds = whole_of(dims);
+    if (s.nest) {  // may touch anything
+      for (const Buffer& b : fn_.inputs) read(b, whole_of(b));
+      for (const Stage& other : fn_.stages)
+        for (const Buffer& b : other.outputs) read(b, whole_of(b));
+      return;
+    }
+    Bounds bounds = whole_of(s.outputs[0]);
     if (is_formula(s)) {
       bounds = of(s.outputs[0]);
       for (const Buffer& b : s.outputs) bounds = hull(bounds, of(b));
-      bounds = worth(bounds, dims);
+      bounds = worth(bounds, static_dims(s.outputs[0]->shape));
     }
-    for (const Buffer& b : s.outputs) read_[b.get()] = is_formula(s) ? bounds : whole_of(static_dims(b->shape));
-    if (s.nest) {
-      for (const Buffer& b : fn_.inputs) read(b, whole_of(static_dims(b->shape)));
-      for (const Stage& other : fn_.stages)
-        for (const Buffer& b : other.outputs) read(b, whole_of(static_dims(b->shape)));
-      return;
-    }
+    for (const Buffer& b : s.outputs) read_[b.get()] = bounds;
     Ranges ranges;
-    for (size_t d = 0; d < s.axes.size(); d++)
-      ranges[s.axes[d].var.get()] = s.scan >= 0 ? Range{0, s.axes[d].extent.value - 1} : bounds[d];
+    for (size_t d = 0; d < s.axes.size(); d++) ranges[s.axes[d].var.get()] = bounds[d];
     for (const Axis& a : s.raxes) ranges[a.var.get()] = {0, a.extent.value - 1};
     for (const Exprs* list : {&s.values, &s.init})
       for (const Expr& e : *list)
@@ -161,7 +157,7 @@ class FunctionBounds {
 
   /// Conditions around the load say nothing: indices that they keep out of the tensor are cut off.
   static Bounds read_by(const Load& l, const Ranges& ranges, bool all) {
-    Bounds bounds = whole_of(static_dims(l.buffer->shape));
+    Bounds bounds = whole_of(l.buffer);
     if (all || !l.buffer->strides.empty()) return bounds;
     for (size_t d = 0; d < bounds.size(); d++) {
       const Range r = interval(l.index[d], ranges);
@@ -248,12 +244,17 @@ class InferBounds {
     return n.is("Reshape") && is_fixed(n.inputs[0]) && is_fixed(n.outputs[0]) && n.inputs[1]->constant;
   }
 
+  FunctionBounds bounds_of(const Node& n) const {
+    FunctionBounds f(*n.fn);
+    for (size_t k = 0; k < n.outputs.size(); k++) f.read(n.fn->outputs[k], of(n.outputs[k]));
+    f.run();
+    return f;
+  }
+
   /// From the results of a node to its operands.
   void readers(const Node& n) {
     if (is_function(n)) {
-      FunctionBounds f(*n.fn);
-      for (size_t k = 0; k < n.outputs.size(); k++) f.read(n.fn->outputs[k], of(n.outputs[k]));
-      f.run();
+      const FunctionBounds f = bounds_of(n);
       for (size_t k = 0; k < n.outputs.size(); k++) read_[n.outputs[k]] = f.of(n.fn->outputs[k]);
       for (size_t k = 0; k < n.fn->inputs.size(); k++)
         if (const Value* v = operand(n, k); is_fixed(v)) read(v, f.of(n.fn->inputs[k]));
@@ -290,14 +291,12 @@ class InferBounds {
   }
 
   void shorten(Node& n) {
-    FunctionBounds f(*n.fn);
+    const FunctionBounds f = bounds_of(n);
     std::vector<Bounds> of_operands;
     bool changed = false;
-    for (size_t k = 0; k < n.outputs.size(); k++) f.read(n.fn->outputs[k], of(n.outputs[k]));
-    f.run();
     for (size_t k = 0; k < n.fn->inputs.size(); k++) {
       const Value* v = operand(n, k);
-      of_operands.push_back(is_fixed(v) ? of(v) : whole_of(static_dims(n.fn->inputs[k]->shape)));
+      of_operands.push_back(is_fixed(v) ? of(v) : whole_of(n.fn->inputs[k]));
       changed = changed || lengths(of_operands.back()) != static_dims(n.fn->inputs[k]->shape);
     }
     for (const Stage& s : n.fn->stages)

@@ -56,21 +56,38 @@ struct Life {
   size_t at = 0;
 };
 
-/// `s` without the arrays that statements of the line allocate: a loop of threads of one iteration, in which they stood, is gone.
+/// The body of a statement that only surrounds a part of the line; null for one of the line.
+Stmt body_of(const Stmt& s) {
+  if (const For* k = as<For>(s); k && is_gpu(k->kind)) return k->body;
+  if (const Comment* k = as<Comment>(s)) return k->body;
+  if (const Alloc* k = as<Alloc>(s)) return k->body;
+  if (const Let* k = as<Let>(s)) return k->body;
+  if (const Alias* k = as<Alias>(s)) return k->body;
+  return {};
+}
+
+/// Such a statement around another body.
+Stmt with_body(const Stmt& s, const Stmt& body) {
+  if (const For* k = as<For>(s)) return loop(k->var, k->extent, body, k->kind, k->begin);
+  if (const Comment* k = as<Comment>(s)) return comment(k->text, body);
+  if (const Alloc* k = as<Alloc>(s)) return alloc(k->buffer, body);
+  if (const Let* k = as<Let>(s)) return let(k->var, k->value, body);
+  const Alias* k = as<Alias>(s);
+  return alias(k->view, k->base, k->offset, body);
+}
+
+/// Moves the arrays that statements of the line allocate in front of it: a loop of threads of one iteration, in which they stood, is
+/// gone. `arrays`: those of `s`, which stand in front of the line of a block.
 Stmt without_inner_arrays(const Stmt& s, std::vector<Buffer>& arrays) {
-  const auto of = [&](const Stmt& body) { return without_inner_arrays(body, arrays); };
-  if (const Seq* k = as<Seq>(s)) return rewrite_each(*k, s, of);
-  const auto same = [&](const Stmt& body, const auto& make) {
-    const Stmt b = of(body);
-    return b.same_as(body) ? s : make(b);
-  };
-  if (const For* k = as<For>(s); k && is_gpu(k->kind))
-    return same(k->body, [&](const Stmt& b) { return loop(k->var, k->extent, b, k->kind, k->begin); });
-  if (const Comment* k = as<Comment>(s)) return same(k->body, [&](const Stmt& b) { return comment(k->text, b); });
-  if (const Alloc* k = as<Alloc>(s)) return same(k->body, [&](const Stmt& b) { return alloc(k->buffer, b); });
-  if (const Let* k = as<Let>(s)) return same(k->body, [&](const Stmt& b) { return let(k->var, k->value, b); });
-  if (const Alias* k = as<Alias>(s))
-    return same(k->body, [&](const Stmt& b) { return alias(k->view, k->base, k->offset, b); });
+  if (const Seq* k = as<Seq>(s))
+    return rewrite_each(*k, s, [&](const Stmt& x) { return without_inner_arrays(x, arrays); });
+  if (const Stmt body = body_of(s)) {
+    const For* blocks = as<For>(s);
+    std::vector<Buffer> own;
+    Stmt left = without_inner_arrays(body, blocks && is_block(blocks->kind) ? own : arrays);
+    for (size_t k = own.size(); k-- > 0;) left = alloc(own[k], left);
+    return left.same_as(body) ? s : with_body(s, left);
+  }
   return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     const Alloc* k = as<Alloc>(x);
     if (!k || k->buffer->scope != Scope::Shared) return {};
@@ -114,27 +131,19 @@ class Merger {
     return n;
   }
 
-  // The body of a statement that only surrounds; null for a statement of the line.
+  // The body of a statement that only surrounds, which is looked at on the way.
   Stmt around(const Stmt& s) {
-    if (const For* k = as<For>(s); k && is_gpu(k->kind)) return k->body;
-    if (const Comment* k = as<Comment>(s)) return k->body;
-    if (const Alloc* k = as<Alloc>(s)) {
-      if (k->buffer->scope == Scope::Shared) {
-        root_of_[k->buffer.get()] = lives_.size();
-        lives_.push_back({.buffer = k->buffer});
-      }
-      return k->body;
+    const Alloc* array = as<Alloc>(s);
+    if (array && array->buffer->scope == Scope::Shared) {
+      root_of_[array->buffer.get()] = lives_.size();
+      lives_.push_back({.buffer = array->buffer});
     }
     if (const Let* k = as<Let>(s)) {
       touch(k->value);
       next_++;
-      return k->body;
     }
-    if (const Alias* k = as<Alias>(s)) {
-      view(*k);
-      return k->body;
-    }
-    return {};
+    if (const Alias* k = as<Alias>(s)) view(*k);
+    return body_of(s);
   }
 
   void view(const Alias& a) {
@@ -269,12 +278,8 @@ class Merger {
   Stmt same_around(const Node& n) {
     if (n.children.empty()) return n.s;
     const Node& c = n.children[0];
-    if (const For* k = as<For>(n.s)) return loop(k->var, k->extent, rebuild(c), k->kind, k->begin);
-    if (const Comment* k = as<Comment>(n.s)) return comment(k->text, rebuild(c));
-    if (const Let* k = as<Let>(n.s)) return let(k->var, k->value, rebuild(c));
-    if (const Alias* k = as<Alias>(n.s)) return alias(k->view, k->base, k->offset, rebuild(c));
     const Alloc* k = as<Alloc>(n.s);
-    if (k->buffer->scope != Scope::Shared) return alloc(k->buffer, rebuild(c));
+    if (!k || k->buffer->scope != Scope::Shared) return with_body(n.s, rebuild(c));
     if (k->buffer != lives_[0].buffer) return rebuild(c);  // the outermost holds all of it
     Stmt s = rebuild(c);
     for (size_t i = lives_.size(); i-- > 0;)

@@ -91,6 +91,20 @@ TEST_F(MergeSharedMemory, arrays_of_different_phases_share_bytes) {
             "    y[block, t] += b[15, 63 - t]\n");
 }
 
+// The loop of threads in which the array stood has one iteration, and is gone.
+TEST_F(MergeSharedMemory, an_array_of_a_plain_loop_is_one_of_the_launch) {
+  const Buffer a = array("a", 1);
+  const Stmt code = alloc(a, seq({fill(a, 1), kBarrier, add(a), kBarrier}));
+  const Stmt inside =
+      loop(block, 2, loop(t, kThreads, loop(make_var("j"), 3, code), ForKind::ThreadX), ForKind::BlockX);
+  const Stmt outside =
+      loop(block, 2, alloc(a, loop(t, kThreads, loop(make_var("j"), 3, as<Alloc>(code)->body), ForKind::ThreadX)),
+           ForKind::BlockX);
+  const MergedShared r = merge_shared_memory(inside);
+  EXPECT_EQ(to_text(r.body).find("block.x block in 0 .. +2:\n  alloc a: f32[1,64] shared\n"), 0u) << to_text(r.body);
+  EXPECT_EQ(run(r.body), run(outside));
+}
+
 TEST_F(MergeSharedMemory, a_missing_barrier_is_found) {
   const Buffer a = array("a", 32), b = array("b", 32);
   // The first phase needs no barrier, since every thread reads what it wrote; the second begins on its bytes.

@@ -266,26 +266,27 @@ Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
   return end ? if_short(end, symbols_) : Expr();
 }
 
-Expr LiveFunction::exactly(const Expr& e) const {
-  bool known = true;
-  const Expr sized = rewrite(e, [&](const Expr& x) -> Expr {
+Expr LiveFunction::with_sizes(const Expr& e) const {
+  return rewrite(e, [&](const Expr& x) -> Expr {
     const Load* l = as<Load>(x);
     const auto it = l ? sizes_.find(l->buffer.get()) : sizes_.end();
-    known = known && (!l || it != sizes_.end());
     return it == sizes_.end() ? Expr() : it->second;
   });
-  if (!known || has_other_variable(sized, symbols_)) return {};
-  return simplify(sized, symbols_);
+}
+
+Expr LiveFunction::exactly(const Expr& e) const {
+  const Expr sized = with_sizes(e);
+  bool known = !has_other_variable(sized, symbols_);
+  walk(sized, [&](const Expr& x) { return known = known && !as<Load>(x); });
+  return known ? simplify(sized, symbols_) : Expr();
 }
 
 int64_t LiveFunction::least(const Expr& e, Ranges ranges) const {
   const Var from_front = make_var("p");
   ranges[from_front.get()] = {0, INT64_MAX};
-  const Expr sized = rewrite(e, [&](const Expr& x) -> Expr {
+  const Expr sized = rewrite(with_sizes(e), [&](const Expr& x) -> Expr {
     const Load* l = as<Load>(x);
-    if (!l) return {};
-    if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
-    const auto it = most_.find(l->buffer.get());
+    const auto it = l ? most_.find(l->buffer.get()) : most_.end();
     return it != most_.end() && it->second.from_front ? Expr(from_front) : Expr();
   });
   return interval(sized, ranges).min;

@@ -56,6 +56,8 @@ class LiveFunction {
   void learn(const Expr& condition, Known& known) const;
   /// An expression over the symbols that `e` is never above; null: not known.
   Expr end_of(const Expr& e, const Known& known) const;
+  /// `e` with the numbers that are sizes as such.
+  Expr with_sizes(const Expr& e) const;
   /// The number over the sizes that `e` is; null where something else tells.
   Expr exactly(const Expr& e) const;
   /// No element of `e` is below that.

@@ -35,7 +35,7 @@ constexpr int64_t kSlack = 2;           // elements more than needed are worth a
 
 using Values = std::vector<std::pair<Var, int64_t>>;
 
-/// The number that `e` is for these values of its variables.
+/// The number that `e` is for these values of its variables; nothing where it does not fit.
 std::optional<int64_t> number_of(const Expr& e, const Values& values) {
   if (const auto c = as_const_int(e)) return c;
   if (const VarRef* v = as<VarRef>(e)) {
@@ -47,10 +47,11 @@ std::optional<int64_t> number_of(const Expr& e, const Values& values) {
   if (!a || a->args.size() != 2) return {};
   const auto x = number_of(a->args[0], values), y = number_of(a->args[1], values);
   if (!x || !y) return {};
+  int64_t r = 0;
   switch (a->op) {
-    case Op::Add: return checked_add(*x, *y);
-    case Op::Sub: return checked_add(*x, -*y);
-    case Op::Mul: return checked_mul(*x, *y);
+    case Op::Add: return __builtin_add_overflow(*x, *y, &r) ? std::nullopt : std::optional(r);
+    case Op::Sub: return __builtin_sub_overflow(*x, *y, &r) ? std::nullopt : std::optional(r);
+    case Op::Mul: return __builtin_mul_overflow(*x, *y, &r) ? std::nullopt : std::optional(r);
     case Op::Min: return std::min(*x, *y);
     case Op::Max: return std::max(*x, *y);
     case Op::FloorDiv: return *y > 0 ? std::optional(floor_div_int(*x, *y)) : std::nullopt;
@@ -82,8 +83,9 @@ std::optional<Range> tried(const Expr& a, const Expr& b, const Ranges& symbols) 
   Range apart = {INT64_MAX, INT64_MIN};
   for (bool more = true; more;) {
     const auto x = number_of(a, values), y = number_of(b, values);
-    if (!x || !y) return {};
-    apart = {std::min(apart.min, *x - *y), std::max(apart.max, *x - *y)};
+    int64_t difference = 0;
+    if (!x || !y || __builtin_sub_overflow(*x, *y, &difference)) return {};
+    apart = {std::min(apart.min, difference), std::max(apart.max, difference)};
     size_t k = 0;
     while (k < values.size() && values[k].second == ranges[k].max) values[k].second = ranges[k].min, k++;
     more = k < values.size();
