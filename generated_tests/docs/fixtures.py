@@ -1,5 +1,4 @@
 """What the pages speak of, made in their scratch folders: models, packages, inputs."""
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -8,13 +7,13 @@ import onnx.numpy_helper
 import onnx.parser
 from checks import ROOT, TOOL
 
-sys.path[:0] = [str(ROOT / "generated_tests" / name) for name in ("cli", "networks")]
+sys.path[:0] = [str(ROOT / "generated_tests" / name) for name in ("cli", "networks", "sizes", "states")]
+import attention_models  # noqa: E402
 import export  # noqa: E402
 import models  # noqa: E402
 import reviews  # noqa: E402
-
-# Folders of models.py of other tests come last: those modules import their neighbours.
-sys.path += [str(ROOT / "generated_tests" / name) for name in ("sizes", "states")]
+import sized_models  # noqa: E402
+import state_models  # noqa: E402
 
 EXAMPLES = ROOT / "examples"
 
@@ -68,23 +67,17 @@ def running(folder):
 
 
 def sizes(folder):
-    spec = importlib.util.spec_from_file_location("sized_models", ROOT / "generated_tests" / "sizes" / "models.py")
-    sized = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sized)
-    for name, build in (("net", sized.convolutions), ("encoder", sized.attention)):
-        b = sized.Builder(0)
+    for name, build in (("net", sized_models.convolutions), ("encoder", attention_models.attention)):
+        b = sized_models.Builder(0)
         build(b)
         onnx.save(b.model(name), folder / f"{name}.onnx")
-    b = sized.Builder(0)
-    sized.hourglass(b, "height", "width")
+    b = sized_models.Builder(0)
+    sized_models.hourglass(b, "height", "width")
     onnx.save(b.model("segmentation"), folder / "segmentation.onnx")
 
 
 def states(folder):
-    spec = importlib.util.spec_from_file_location("state_models", ROOT / "generated_tests" / "states" / "models.py")
-    kept = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(kept)
-    onnx.save(kept.decoder(), folder / "decoder.onnx")
+    onnx.save(state_models.decoder(), folder / "decoder.onnx")
 
 
 def language_model(folder):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of what the scripts share: scripts/packages.sh, with stand-ins for dpkg and apt."""
+"""Tests of what the scripts share: scripts/packages.sh, with stand-ins for dpkg and apt; and of the names that they take from one another."""
+import ast
 import os
 import pathlib
 import subprocess
@@ -32,6 +33,58 @@ class Packages(unittest.TestCase):
 
     def test_none_is_missing(self):
         self.assertEqual(self.installs(["a", "b"]), [])
+
+
+def defined(tree):
+    """The names that a module binds, in whatever statement of it."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+    return names
+
+
+def missing_names(files):
+    """`file: module.name` of each name that one of the files takes from another and that it does not define; files of one name stand for each other."""
+    trees = {path: ast.parse(path.read_text()) for path in files}
+    modules = {}
+    for path, tree in trees.items():
+        modules.setdefault(path.stem, {"__doc__", "__file__", "__name__"}).update(defined(tree))
+    missing = set()
+    for path, tree in trees.items():
+        local = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                local.update((alias.asname or alias.name, alias.name) for alias in node.names if alias.name in modules)
+            elif isinstance(node, ast.ImportFrom) and node.module in modules:
+                missing.update(f"{path}: {node.module}.{alias.name}" for alias in node.names if alias.name not in modules[node.module])
+        rebound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        rebound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in local.keys() - rebound:
+                module = local[node.value.id]
+                missing.update({f"{path}: {module}.{node.attr}"} if node.attr not in modules[module] else ())
+    return sorted(missing)
+
+
+class Names(unittest.TestCase):
+    """A function that moved is found by the one test that reads it, in the last minute of all tests; this finds it in the first."""
+
+    def test_every_name_is_defined_where_it_is_read_from(self):
+        files = [path for folder in ("generated_tests", "bench", "python", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))]
+        self.assertGreater(len(files), 100)
+        self.assertEqual(missing_names(files), [])
+
+    def test_a_name_that_moved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            old, reader = pathlib.Path(folder, "old.py"), pathlib.Path(folder, "reader.py")
+            old.write_text("def stays():\n    pass\n")
+            reader.write_text("import old\nfrom old import gone\nold.stays()\nold.moved()\n")
+            self.assertEqual(missing_names([old, reader]), [f"{reader}: old.gone", f"{reader}: old.moved"])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--random N [--seed S] [--endless]] [--share K/N] [--list]     (run it with `scripts/python_env base`)
 
-models.py holds the models; N random ones of seeds S and on come after them (random_models.py), which may be refused: `--only random
+sized_models.py holds the models; N random ones of seeds S and on come after them (random_models.py), which may be refused: `--only random
 --random 500 --seed 9` looks for more. Each package is compiled once and runs at the least and the largest sizes and some between; inputs
 lie in memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md), and sizes come back, so that
 captured graphs are met again. The last line reads 'N passed, N failed'.
@@ -23,7 +23,7 @@ import onnx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
-import models  # noqa: E402
+import sized_models  # noqa: E402
 import random_models  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
@@ -132,7 +132,7 @@ def check(case, tool, cpu, toolchain, folder):
     words += ["--target=cuda"] if cpu == "cuda" else [f"--cpu={cpu}"]
     result = call("emit", [tool, "--quiet", "--verify-each", *words, path, "-o", package], {})
     endless = any(high is None for _, high in ranges.values())
-    if endless and not known and (cpu == "cuda" or name in {models.name_of(*case) for case in models.NEEDS_BOUND}):
+    if endless and not known and (cpu == "cuda" or name in {sized_models.name_of(*case) for case in sized_models.NEEDS_BOUND}):
         if "[TC3106]" not in result.stdout or "give it one: --dim" not in result.stdout:
             raise Failed("it needs an upper bound: " + first_line(result.stdout))
         return 1
@@ -163,7 +163,7 @@ def check(case, tool, cpu, toolchain, folder):
 def package_of(tool, build, folder, *words):
     """The package of one of the models, below `folder`, which is made."""
     folder.mkdir(parents=True)
-    builder = models.Builder(1)
+    builder = sized_models.Builder(1)
     build(builder)
     onnx.save(builder.model(build.__name__), folder / "model.onnx")
     result = call("emit", [tool, "--quiet", *words, folder / "model.onnx", "-o", folder / "out"], {})
@@ -174,7 +174,7 @@ def package_of(tool, build, folder, *words):
 
 def graphs(tool, toolchain, folder):
     """A package on the GPU runs with changing sizes: graphs.cc."""
-    package, program = package_of(tool, models.dense, folder, "--target=cuda", "--name=sized", "--dim=batch=1..70", "--cuda-graphs=2"), folder / "program"
+    package, program = package_of(tool, sized_models.dense, folder, "--target=cuda", "--name=sized", "--dim=batch=1..70", "--cuda-graphs=2"), folder / "program"
     toolchain.program_of(package, [ROOT / "generated_tests" / "sizes" / "graphs.cc"], program, ["-DcudaGraphInstantiate=counted_instantiate"])
     for order in ("late", "early"):
         result = call("run", [program], {}, env={**os.environ, "TC_CUDA_STREAM": order})
@@ -185,7 +185,7 @@ def graphs(tool, toolchain, folder):
 
 def capacities(tool, toolchain, folder):
     """Instances for several sizes, in memory that ends where they say: capacities.c."""
-    package, program = package_of(tool, models.rows, folder, "--cpu=generic", "--name=endless", "--dim=batch=1.."), folder / "program"
+    package, program = package_of(tool, sized_models.rows, folder, "--cpu=generic", "--name=endless", "--dim=batch=1.."), folder / "program"
     sources = [package / "endless.c", *sorted((package / "kernels").glob("*.c")), package / "endless_weights.S"]
     command = ["gcc", "-std=gnu11", *FLAGS, f"-I{package}", ROOT / "generated_tests" / "sizes" / "capacities.c", *sources, "-lm", "-o", program]
     result = call("compile", command, {})
@@ -198,7 +198,7 @@ def capacities(tool, toolchain, folder):
 
 
 def every_case(options):
-    yield from models.cases()
+    yield from sized_models.cases()
     for seed in range(options.seed, options.seed + options.random):
         model, ranges, sizes = random_models.random_model(seed)
         if options.endless:

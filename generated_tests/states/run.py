@@ -4,11 +4,10 @@
 usage: run.py [--exported] [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]
                                                         (run it with `scripts/python_env base`, with --exported by `builder`)
 
-models.py holds the models, exported.py those of ONNX Runtime's builder of language models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
+state_models.py holds the models, exported.py those of ONNX Runtime's builder of language models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
 memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md). The last line reads 'N passed, N failed'.
 """
 import argparse
-import importlib.util
 import json
 import os
 import re
@@ -22,15 +21,13 @@ import onnx
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import shares  # noqa: E402
+import state_models  # noqa: E402
 from agreement import difference  # noqa: E402
 from answers import session as session_of  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 from tally import Tally  # noqa: E402
 from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
 
-spec = importlib.util.spec_from_file_location("state_models", Path(__file__).parent / "models.py")
-state_models = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(state_models)
 MOST, ROOM, BATCH = state_models.MOST, state_models.ROOM, state_models.BATCH
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md

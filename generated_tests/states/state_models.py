@@ -2,16 +2,14 @@
 
 A growing axis is called `past` (bounds 0..ROOM); what a run appends is called `seq` (bounds 1..MOST); `batch` is BATCH.
 """
-import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper
 
-spec = importlib.util.spec_from_file_location("sized_models", Path(__file__).resolve().parent.parent / "sizes" / "models.py")
-sized = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sized)
-Builder = sized.Builder
+sys.path.append(str(Path(__file__).resolve().parent.parent / "sizes"))
+from sized_models import Builder  # noqa: E402
 
 ROOM, MOST, BATCH, CAPACITY = 20, 8, 3, 8
 HEADS, KEYS, SIZE, HIDDEN = 4, 2, 16, 64
