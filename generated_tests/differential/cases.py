@@ -202,6 +202,10 @@ def elementwise_cases():
                              "deep": ((2, 1, 7, 1), (3, 1, 11))}.items():
             yield Case(f"{op.lower()}_{name}", f"y = {op} (x, z)", {"x": a, "z": b})
     yield Case("pow_square", "y = Pow (x, e)", {"x": (7, 13)}, {"e": np.float32(2)})
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, -1, 1e-40, 3e38, 4, 2, 0.3]
+    for name, dtype, e in (("f32", np.float32, 0.5), ("f32_inverse", np.float32, -0.5), ("f64", np.float64, 0.5), ("f64_inverse", np.float64, -0.5), ("f16", np.float16, 0.5), ("f16_inverse", np.float16, -0.5)):
+        with np.errstate(over="ignore"):
+            yield Case(f"pow_root_{name}", "y = Pow (x, e)", {"x": np.array(ends * 3, np.float64).astype(dtype)}, {"e": dtype(e)})
     yield Case("where", "c = Greater (x, z)\n y = Where (c, x, z)", {"x": (7, 13), "z": (13,)})
     yield Case("int_arithmetic", "a = Mul (x, z)\n b = Sub (a, x)\n y = Mod (b, m)", {"x": np.arange(-30, 33, dtype=np.int32).reshape(7, 9), "z": np.arange(9, dtype=np.int32)},
                {"m": np.int32(7)})

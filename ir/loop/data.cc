@@ -27,14 +27,17 @@ bool has_variables(const Exprs& list) {
   return found;
 }
 
-/// max(min(n, most), 0), where n is one number in memory and most has 31 bits: how many there are of something. Products of such
-/// a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
+/// max(min(n, most), least), where n is one number in memory and both limits are 0 or more and have 31 bits: how many there are of
+/// something. Products of such a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
 bool is_bounded(const Expr& e) {
+  const auto limit = [](const Apply* k) {
+    const auto n = k ? as_const_int(k->args[1]) : std::nullopt;
+    return n && *n >= 0 && *n <= std::numeric_limits<int32_t>::max();
+  };
   const Apply* a = as<Apply>(e);
-  const Apply* inner = a && a->op == Op::Max && is_const(a->args[1], 0) ? as<Apply>(a->args[0]) : nullptr;
+  const Apply* inner = a && a->op == Op::Max ? as<Apply>(a->args[0]) : nullptr;
   const Load* n = inner && inner->op == Op::Min ? as<Load>(inner->args[0]) : nullptr;
-  const auto most = n ? as_const_int(inner->args[1]) : std::nullopt;
-  return most && *most >= 0 && *most <= std::numeric_limits<int32_t>::max() && !has_variables(n->index);
+  return n && limit(a) && limit(inner) && !has_variables(n->index);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ Expr clamped(const Expr& index, int64_t most, int64_t least = 0) {
 TEST(Data, CountsAreNumbersInMemoryOfFewBits) {
   const Var i = make_var("i");
   EXPECT_FALSE(names_data(clamped(0, 512), {}));
+  EXPECT_FALSE(names_data(clamped(0, 512, 2), {}));
   EXPECT_FALSE(names_data(Expr(i) * Expr(4), {}));
   EXPECT_TRUE(names_data(clamped(Expr(i), 512), {})) << "an element: its powers may wrap";
   EXPECT_TRUE(names_data(clamped(0, int64_t(1) << 40), {}));

@@ -156,6 +156,12 @@ std::optional<int64_t> trailing_mean(const Node* mean) {
   return axes->front();
 }
 
+/// Sqrt(x), or Pow(x, 0.5); null: another operator.
+const Node* square_root(const Value* v) {
+  const Node* pow = made_by(v, "Pow");
+  return pow && pow->outputs[0]->type == pow->inputs[0]->type && scalar_of(pow->inputs[1]) == 0.5 ? pow : made_by(v, "Sqrt");
+}
+
 /// quotient = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)
 struct Normalized {
   Value* x;
@@ -170,7 +176,7 @@ std::optional<Normalized> normalized(const Value* quotient) {
   const Node* mean = sub ? made_by(sub->inputs[1], "ReduceMean") : nullptr;
   const auto axis = trailing_mean(mean);
   if (!axis || mean->inputs[0] != sub->inputs[0] || d->type != sub->inputs[0]->type) return std::nullopt;
-  const Node* root = made_by(div->inputs[1], "Sqrt");
+  const Node* root = square_root(div->inputs[1]);
   const Node* add = root ? made_by(root->inputs[0], "Add") : nullptr;
   const Value* epsilon = nullptr;
   Value* variance = other_operand(add, [&](const Value* o) { return scalar_of(o) ? (epsilon = o) != nullptr : false; });

@@ -1,6 +1,7 @@
 // Algebra on single operators and pairs of them.
 //   x * 1, x / 1, x ^ 1, x + 0, --x, Relu(Relu(x))     ->   x, x, x, x, x, Relu(x)
 //   x ^ 2, x ^ 3, x ^ -1                               ->   x * x, x * x * x, Reciprocal(x)
+//   x ^ 0.5, x ^ -0.5                                  ->   r, Reciprocal(r)    r = x == -inf ? inf : Abs(Sqrt(x))
 //   (x * c1) * c2, (x + c1) + c2                       ->   x * (c1 * c2), x + (c1 + c2)      c1, c2, c3 constants
 //   x / c1 * c2, x * c1 / c2, x / c1 / c2              ->   x * (c2 / c1), x * (c1 / c2), x / (c1 * c2)
 //   (x * c1 + c2) * c3                                 ->   x * (c1 * c3) + c2 * c3
@@ -10,12 +11,12 @@
 //   Transpose(Transpose(x)), Reshape(Reshape(x))       ->   one of them
 //   Cast(Cast(x)), where the inner one loses nothing   ->   one Cast         i64 -> i32 -> u8: only low bits count
 //   f(Expand(x), y), where y has the full shape        ->   f(x, y)
-// Rules that move a rounding (x ^ 3, the pairs of constants) are left out under strict_fp, and so is x + 0, which turns
+// Rules that move a rounding (x ^ 3, x ^ -0.5, the pairs of constants) are left out under strict_fp, and so is x + 0, which turns
 // -0 into 0.
 //
 // Preconditions: sizes are known; one result. Of
 //   x * 1 ...           the result has the type and shape of x (a constant of shape [1,1,1] may raise its rank)
-//   x ^ 2 ...           floats, and the same
+//   x ^ 2 ...           floats, and the same; x ^ -0.5: of 32 or 64 bits, for the root of a half is rounded to one
 //   (x op c1) op c2     integers, or f32 and f64 whose constants are of a usual size, and for + of one sign or small (x +
 //                       2^23 - 2^23 rounds to an integer); the inner result has no other user; x has the result's type
 //                       and shape
@@ -35,6 +36,7 @@
 // Needs: types. Leaves: none of the forms on the left; new constants are folded by fold_constant.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ir/ops/op.h"
@@ -67,6 +69,17 @@ bool neutral(Graph& g, Node* n, bool strict) {
   return x != nullptr;
 }
 
+/// The root that a power is: of -0 it is 0, of -infinity it is infinity (C11, F.10.4.4).
+Value* power_of_half(Graph& g, Node* n, Value* x, const ModelText& base) {
+  const DType t = x->type.dtype;
+  const auto infinity = [&](double sign, const std::string& name) {
+    return g.add_constant(derived(base, name), scalar_constant(t, sign * std::numeric_limits<double>::infinity()));
+  };
+  Value* end = add_op(g, n, "Equal", {x, infinity(-1, "_lowest")}, derived(base, "_end"));
+  Value* root = add_op(g, n, "Abs", {add_op(g, n, "Sqrt", {x}, derived(base, "_root"))}, derived(base, "_abs"));
+  return add_op(g, n, "Where", {end, infinity(1, "_infinity"), root}, derived(base, "_half"));
+}
+
 bool power(Graph& g, Node* n, bool strict) {
   if (!n->is("Pow") || !is_float(n->outputs[0]->type.dtype) || !same_type(n->inputs[0], n->outputs[0])) return false;
   const auto e = scalar_of(n->inputs[1]);
@@ -79,6 +92,10 @@ bool power(Graph& g, Node* n, bool strict) {
     replace_node(g, n, add_op(g, n, "Mul", {add_op(g, n, "Mul", {x, x}, derived(base, "_square")), x}, base));
   else if (*e == -1)
     replace_node(g, n, add_op(g, n, "Reciprocal", {x}, base));
+  else if (*e == 0.5)
+    replace_node(g, n, power_of_half(g, n, x, base));
+  else if (*e == -0.5 && !strict && info(x->type.dtype).bits >= 32)
+    replace_node(g, n, add_op(g, n, "Reciprocal", {power_of_half(g, n, x, base)}, base));
   else
     return false;
   return true;
