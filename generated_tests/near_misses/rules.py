@@ -88,12 +88,14 @@ def group_norm(name, groups=3, x=(2, 6, 4, 5), inner=1.0, shift=0.0, scale=None,
 
 
 def layer_norm(name, axes=(-1,), squared_axes=None, epsilon=1e-5, rank=0, power_rank=0, power=2.0, scale=None, bias=None, t=F32, x=(2, 3, 8),
-               keep=1, squared_keep=1, root="Sqrt", first="x", d="d"):
+               keep=1, squared_keep=1, root="Sqrt", root_power=None, root_rank=0, first="x", d="d"):
     tail = x[min(axes) % len(x):]
     body = (f"m = ReduceMean <keepdims = {keep}> (x, k)\n d = Sub ({first}, m)\n p = Pow ({d}, n)\n v = ReduceMean <keepdims = {squared_keep}> (p, j)\n"
-            f"w = Add (v, e)\n r = {root} (w)\n q = Div (d, r)\n s = Mul (q, g)\n y = Add (s, b)")
+            f"w = Add (v, e)\n r = {root} (w{', h' if root_power else ''})\n q = Div (d, r)\n s = Mul (q, g)\n y = Add (s, b)")
     weights = {"k": ints(*axes), "j": ints(*(squared_axes or axes)), "n": scalar(power, t, power_rank), "e": scalar(epsilon, t, rank),
                "g": some(tail if scale is None else scale, t, 3), "b": some(tail if bias is None else bias, t, 4)}
+    if root_power:
+        weights["h"] = scalar(root_power, t, root_rank)
     return case(name, body, {"x": some(x, t)} if first == "x" else {"x": some(x, t), first: some(x, t, 9)}, weights)
 
 
@@ -122,7 +124,8 @@ def idioms():
                     swapped=dict(axes=(2, 1)), epsilon_rank=dict(rank=4), power_rank=dict(power_rank=4), power=dict(power=3.0, epsilon=4.0), one_scale=dict(scale=(1,)),
                     bias_of_rows=dict(bias=(3, 1)), longer_scale=dict(scale=(3, 8)), half_precision=dict(t=F16), double_precision=dict(t=F64, epsilon=0.1), no_root=dict(root="Identity"),
                     other=dict(first="z"), squares_of_x=dict(d="x"), all_axes=dict(axes=(0, 1, 2)), rank_one=dict(x=(9,)), one_row=dict(x=(1, 1, 8), epsilon=0.5, rank=4),
-                    wide_power=dict(x=(3, 8), power_rank=3, squared_axes=(1, 2), rank=0))
+                    wide_power=dict(x=(3, 8), power_rank=3, squared_axes=(1, 2), rank=0), root_as_power=dict(root="Pow", root_power=0.5), other_root=dict(root="Pow", root_power=0.501),
+                    inverse_root=dict(root="Pow", root_power=-0.5), root_rank=dict(root="Pow", root_power=0.5, root_rank=4))
     yield from near(group_norm, no_conv=dict(conv=False), scaled=dict(inner=1.5), shifted=dict(shift=0.25), all=dict(groups=1), each=dict(groups=6), one_axis=dict(x=(2, 6, 9)), volume=dict(x=(1, 6, 2, 3, 4)), scale_4=dict(scale=(1, 6, 1, 1)), bias_4=dict(bias=(1, 6, 1, 1), first=True),
                     scale_each=dict(scale=(2, 6, 1, 1)), scale_rows=dict(scale=(4, 1)), bias_space=dict(bias=(4, 5)), one=dict(scale=(1,)), halves=dict(t=F16), doubles=dict(t=F64), shared=dict(shared=True), batch=dict(apart=(1, 6, -1)), other_back=dict(back=(2, 6, 5, 4)),
                     other_rows=dict(apart=(4, 3, -1), groups=3), points=dict(x=(2, 6, 1, 1)))
@@ -274,7 +277,8 @@ def simplified():
                 "minus_rank": dict(op="Sub", c=0, rank=3), "power_rank": dict(op="Pow", rank=3), "power": dict(op="Pow"), "base": dict(op="Pow", left=True, x=(2, 2)),
                 "empty": dict(x=(0, 4))}.items():
             yield neutral(f"neutral_{np.dtype(t)}_{what}", t=t, **arguments)
-    yield from near(power, **{f"{e:g}".replace("-", "m").replace(".", "_"): dict(exponent=e) for e in (3.0, -1.0, -2.0, 0.5, 0.0, 4.0)}, rank=dict(rank=3),
+    yield from near(power, **{f"{e:g}".replace("-", "m").replace(".", "_"): dict(exponent=e) for e in (3.0, -1.0, -2.0, 0.5, -0.5, 0.0, 4.0, 0.50001, -0.49999)}, rank=dict(rank=3), root_rank=dict(exponent=0.5, rank=3),
+                    half_root=dict(t=F16, exponent=0.5), half_inverse=dict(t=F16, exponent=-0.5), double_root=dict(t=F64, exponent=-0.5), integer_root=dict(t=I32, exponent=0.5, exponent_type=F32),
                     halves=dict(t=F16, exponent=3.0), doubles=dict(t=F64, exponent=-1.0), integers=dict(t=I32, exponent=2), integer_base=dict(t=I32, exponent=2.0, exponent_type=F32),
                     integer_exponent=dict(exponent=3, exponent_type=I64))
     for op in ("Neg", "Relu", "Abs", "Floor", "Ceil", "Round", "Sign", "Reciprocal", "Exp", "Sin"):

@@ -159,7 +159,8 @@ std::optional<int64_t> trailing_mean(const Node* mean) {
 /// Sqrt(x), or Pow(x, 0.5); null: another operator.
 const Node* square_root(const Value* v) {
   const Node* pow = made_by(v, "Pow");
-  return pow && pow->outputs[0]->type == pow->inputs[0]->type && scalar_of(pow->inputs[1]) == 0.5 ? pow : made_by(v, "Sqrt");
+  return pow && pow->outputs[0]->type == pow->inputs[0]->type && scalar_of(pow->inputs[1]) == 0.5 ? pow
+                                                                                                  : made_by(v, "Sqrt");
 }
 
 /// quotient = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)
