@@ -192,6 +192,11 @@ def info_of_models(tmp):
     rows = tmp / "rows.onnxtxt"
     rows.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (uint8[16777217,1] x) => (uint8[a,b] y) <float[2] s = {1, 2}> { y = Resize <mode = "nearest"> (x, "", s) }\n')
     answers("a scale of 1 keeps a size that is no float", ["run", "--cpu", "generic", rows], out='output "y" uint8 [16777217, 2]')
+    halved = tmp / "halved.onnxtxt"
+    halved.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (float[1,1,h,6] x) => (float[1,1,a,b] y) <float[4] s = {1, 1, 2, 1}> {\n'
+                      ' d = MaxPool <kernel_shape = [2, 1], strides = [2, 1]> (x)\n u = Resize <mode = "nearest"> (d, "", s)\n y = Add (u, x)\n}\n')
+    answers("sizes that are halved and doubled", ["check", "--dim", "h=5..40", halved], 3, err="meet where they are multiples: --dim h=2*h2 --dim h2=3..20")
+    answers("and the way out of it", ["run", "--cpu", "generic", "--dim", "h=2*h2", "--dim", "h2=3..20", halved], out='output "y" float [1, 1, 40, 6]')
     answers("run without an upper bound", ["run", "--cpu", "generic", "--dim", "N=1..", path], out='output "y" float [38, 4]')
     answers("verify without an upper bound", ["verify", "--cpu", "generic", "--against", "interpreter", "--dim", "N=1..", path], out="sizes N=38")
     answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a whole number")

@@ -135,8 +135,11 @@ class BoundedSizes {
   void follow_operands(Graph& g, Node* n);
   struct CountGroup;
   std::vector<CountGroup> groups_of(Node* n, const TensorFn& fn) const;
-  /// The axes of each output of the function that the group's count goes along. `alone`: no other count is among the operands.
-  std::vector<std::set<int>> followed_axes(Node* n, const TensorFn& fn, CountGroup& group, bool alone) const;
+  /// The axes of each output of the function that the group's count goes along. `all`: those of all counts among the operands.
+  std::vector<std::set<int>> followed_axes(Node* n, const TensorFn& fn, CountGroup& group,
+                                           const std::vector<CountGroup>& all) const;
+  /// Refuses a node in which the count of a group meets another one.
+  [[noreturn]] void refuse_meeting(const Node& n, const CountGroup& group, const std::vector<CountGroup>& all) const;
   /// The sizes of a value as forms.
   std::vector<SizeForm> forms(const Value* v) const;
   /// A Reshape to sizes of the capacity, as operators that become others write it, in forms.

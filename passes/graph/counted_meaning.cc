@@ -46,6 +46,13 @@ bool is_table(const Node& n, size_t i, int axis) {
   return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;
 }
 
+/// "--dim h=32*h32 --dim h32=2..8"
+std::string option_of(const Multiples& m) {
+  const std::string symbol = printable(m.count->name.raw()), factor = to_text(m.factor), part = symbol + factor;
+  return "--dim " + symbol + "=" + factor + "*" + part + " --dim " + part + "=" + to_text(m.least) + ".." +
+         to_text(m.most);
+}
+
 /// Does a Slice along `axis` end at a position that is counted from the front?
 bool ends_from_front(const Node& n, int axis, int rank) {
   const auto ends = ints_of(n.inputs.at(2)), axes = n.inputs.size() > 3 ? ints_of(n.inputs[3]) : std::nullopt;
@@ -59,11 +66,11 @@ bool ends_from_front(const Node& n, int axis, int rank) {
 
 }  // namespace
 
-void refuse_counted(const Node& n, const Value* v, const std::string& why) {
-  Diagnostic d = problem_of(
-      n, "TC0303", ExitCode::Unsupported, why,
-      {"give --dim a number in place of a range; where data decides, declare fixed sizes for the results of the "
-       "operator that counts them"});
+void refuse_counted(const Node& n, const Value* v, const std::string& why, const std::string& way_out) {
+  Diagnostic d = problem_of(n, "TC0303", ExitCode::Unsupported, why,
+                            {way_out.empty() ? "give --dim a number in place of a range; where data decides, declare "
+                                               "fixed sizes for the results of the operator that counts them"
+                                             : way_out});
   d.loc.value = v->name.raw();
   if (const auto at = std::find(n.inputs.begin(), n.inputs.end(), v); at != n.inputs.end())
     d.loc.input = int(at - n.inputs.begin());
@@ -104,12 +111,27 @@ std::vector<BoundedSizes::CountGroup> BoundedSizes::groups_of(Node* n, const Ten
   return groups;
 }
 
+void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const std::vector<CountGroup>& all) const {
+  if (all.size() == 1)
+    refuse_counted(n, group.operand,
+                   "the size of this tensor is known only at run time, and the operator looks across it");
+  std::string ways;
+  std::set<const Value*> told;
+  for (size_t i = 0; i < all.size(); i++)
+    for (size_t k = i + 1; k < all.size(); k++) {
+      const auto a = counts_.find(all[i].size.count), b = counts_.find(all[k].size.count);
+      const auto same = a && b ? counts_.where_equal(*a, *b) : std::nullopt;
+      if (same && !same->count->producer && told.insert(same->count).second)
+        ways += (ways.empty() ? "" : " ") + option_of(*same);
+    }
+  refuse_counted(n, group.operand,
+                 "two sizes that are known only at run time meet here, or the operator looks across one",
+                 ways.empty() ? "" : "sizes that are halved and doubled meet where they are multiples: " + ways);
+}
+
 std::vector<std::set<int>> BoundedSizes::followed_axes(Node* n, const TensorFn& fn, CountGroup& group,
-                                                       bool alone) const {
-  if (!group.axes.follow(fn))
-    refuse_counted(*n, group.operand,
-                   alone ? "the size of this tensor is known only at run time, and the operator looks across it"
-                         : "two sizes that are known only at run time meet here, or the operator looks across one");
+                                                       const std::vector<CountGroup>& all) const {
+  if (!group.axes.follow(fn)) refuse_meeting(*n, group, all);
   std::vector<std::set<int>> axes;
   axes.reserve(fn.outputs.size());
   for (const Buffer& y : fn.outputs) axes.push_back(group.axes.of(y.get()));
@@ -148,7 +170,7 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
   std::vector<CountGroup> groups = groups_of(n, fn);
   std::vector<std::pair<size_t, BoundedSize>> found;  // of an output
   for (CountGroup& group : groups) {
-    const auto axes = followed_axes(n, fn, group, groups.size() == 1);
+    const auto axes = followed_axes(n, fn, group, groups);
     for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
       if (!n->outputs[k]) continue;
       for (const int axis : axes[next++])

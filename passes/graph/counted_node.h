@@ -9,7 +9,8 @@
 namespace tc {
 
 /// Throws Error TC0303: `n` cannot go along with the sizes of `v`.
-[[noreturn]] void refuse_counted(const Node& n, const Value* v, const std::string& why);
+[[noreturn]] void refuse_counted(const Node& n, const Value* v, const std::string& why,
+                                 const std::string& way_out = {});
 
 /// Operand k; null where it is absent.
 inline Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }

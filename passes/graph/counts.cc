@@ -176,6 +176,25 @@ std::optional<int64_t> Counts::end_by_trying(const SizeForm& f, bool upper) cons
   return tried_[{f, upper}] = end;
 }
 
+std::optional<Multiples> Counts::where_equal(const SizeForm& a, const SizeForm& b) const {
+  Parts parts;
+  collect(a, parts);
+  collect(b, parts);
+  if (parts.counts.size() != 1) return std::nullopt;
+  const int id = *parts.counts.begin();
+  const Count& c = counts_.at(id);
+  const auto equal = [&](int64_t n) { return at(a, {{id, n}}) == at(b, {{id, n}}); };
+  constexpr int64_t kMostFactor = 1024;
+  for (int64_t factor = 2; factor < kMostFactor; factor++) {
+    const int64_t least = floor_div_int(checked_add(c.least, factor - 1), factor), most = floor_div_int(c.most, factor);
+    if (most - least >= kMostChoices) continue;
+    bool all = least <= most;
+    for (int64_t k = least; all && k <= most; k++) all = equal(k * factor);
+    if (all) return Multiples{c.value, factor, least, most};
+  }
+  return std::nullopt;
+}
+
 int64_t Counts::bound(const SizeForm& f) const { return end_of(f, true); }
 
 int64_t Counts::least(const SizeForm& f) const { return end_of(f, false); }

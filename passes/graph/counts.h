@@ -30,6 +30,12 @@ SizeForm operator*(const SizeForm& a, const SizeForm& b);
 /// a / b, if that is a form without quotients more.
 std::optional<SizeForm> exact_quotient(const SizeForm& a, const SizeForm& b);
 
+/// Multiples of a number, which one count shall be: from `least` to `most` times `factor`.
+struct Multiples {
+  const Value* count = nullptr;
+  int64_t factor = 1, least = 0, most = 0;
+};
+
 /// The counts of a graph and their bounds. Equal forms are one value, so that tensors which are counted by equal forms can
 /// meet.
 class Counts {
@@ -50,6 +56,9 @@ class Counts {
   SizeForm simplest(const SizeForm& f) const;
   /// The largest whole number that is not above a / n; n > 0.
   SizeForm quotient(const SizeForm& a, int64_t n);
+  /// The multiples of the smallest number that make both the same, where both are of one count: a U-Net of height h halves and doubles,
+  /// floor(floor(h / 2) / 2) * 2 and floor(h / 2). Nothing where there is no such number below 1024, or no upper bound.
+  std::optional<Multiples> where_equal(const SizeForm& a, const SizeForm& b) const;
   /// The lesser of two, neither of which is ever negative.
   SizeForm lesser(const SizeForm& a, const SizeForm& b);
   /// The larger of two, one of which is never negative.

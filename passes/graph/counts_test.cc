@@ -37,6 +37,20 @@ TEST(Counts, ProductsAndQuotients) {
   EXPECT_EQ(s.counts.least(b * c), 2);
 }
 
+TEST(Counts, WhereFormsOfOneCountAreEqual) {
+  Sizes s;
+  const SizeForm b = s.of(1), c = s.of(2), halved = s.counts.quotient(c, 2);
+  const auto same = s.counts.where_equal(s.counts.quotient(halved, 2) * 2, halved);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->count, s.values[2]);
+  EXPECT_EQ(same->factor, 4);
+  EXPECT_EQ(same->least, 1);
+  EXPECT_EQ(same->most, 10);
+  EXPECT_FALSE(s.counts.where_equal(c, c + fixed_size(1))) << "never";
+  EXPECT_FALSE(s.counts.where_equal(b, c)) << "two counts";
+  EXPECT_FALSE(s.counts.where_equal(s.counts.quotient(b, 8) * 8, b)) << "no multiple of 8 from 2 to 7";
+}
+
 TEST(Counts, EqualQuotientsAreEqual) {
   Sizes s;
   const SizeForm c = s.of(2);
