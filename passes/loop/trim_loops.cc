@@ -191,18 +191,10 @@ class Trim {
     for (const int axis : axes) {
       std::optional<Expr> needed;
       const bool ok = each_store(alone, [&](const Live& l, const LiveCoordinate& c) {
-        Linear first, inside;
-        inside.constant = c.at.constant;
-        for (const Linear::Term& t : c.at.terms) (stands(t.atom) ? first : inside).add(t.atom, t.coefficient);
-        const int64_t rest = stores_.least(inside);
-        if (l.axis != axis || rest < c.unit) return false;              // of the first element: it is no rest
-        const Range within = interval(to_expr(first), stores_.ranges);  // an element of the axis, if it is short enough
-        first.constant = rest;
-        const bool whole = within.min >= 0 && bounded(within) && rest % c.unit + within.max < c.unit;
-        const Expr condition =
-            whole ? Expr(rest / c.unit) < Expr(*number_of(l)) : to_expr(first) < Expr(*number_of(l)) * Expr(c.unit);
-        if (needed && !structurally_equal(*needed, condition)) return false;
-        needed = condition;
+        const auto piece = begin_of(l, c, [&](const Expr& atom) { return stands(atom); });
+        if (l.axis != axis || !piece || piece->rest < c.unit) return false;  // of the first element: it is no rest
+        if (needed && !structurally_equal(*needed, piece->needed)) return false;
+        needed = piece->needed;
         return true;
       });
       if (ok && needed) all = all ? *all && *needed : *needed;
@@ -247,6 +239,38 @@ class Trim {
     return ok ? most : std::nullopt;
   }
 
+  /// A piece of work: where it begins.
+  struct Piece {
+    Expr needed;        // it begins in front of what is not needed
+    int64_t rest = 0;   // the place of its first element, but for `outside`
+    bool moves = true;  // from one element of the axis to another, by `outside`
+  };
+  /// Of a store that is at `outside`, terms that are the same in all of the piece, and others; nothing where these have no least.
+  template <class Outside>
+  std::optional<Piece> begin_of(const Live& l, const LiveCoordinate& c, const Outside& outside) const {
+    Linear elements, part, inside;  // outside: whole elements of the axis, and parts of one
+    inside.constant = c.at.constant;
+    for (const Linear::Term& t : c.at.terms)
+      (!outside(t.atom) ? inside : t.coefficient % c.unit == 0 ? elements : part).add(t.atom, t.coefficient);
+    Piece piece{{}, stores_.least(inside), !elements.is_constant() || !part.is_constant()};
+    if (piece.rest == INT64_MIN) return std::nullopt;
+    part.constant = floor_mod_int(piece.rest, c.unit);
+    const Range within = interval(part, stores_.ranges);
+    Linear first;
+    if (within.min >= 0 && within.max < c.unit) {  // which part it is decides nothing
+      first = divided(elements, c.unit);
+      first.constant = floor_div_int(piece.rest, c.unit);
+      piece.needed = to_expr(first) < Expr(*number_of(l));
+      piece.moves = !elements.is_constant();
+      return piece;
+    }
+    first.add(elements);
+    first.add(part);
+    first.constant = piece.rest;
+    piece.needed = to_expr(first) < Expr(*number_of(l)) * Expr(c.unit);
+    return piece;
+  }
+
   /// Whether a chunk is needed, as a condition on its number: along each axis.
   std::optional<Expr> needed_chunk(const For& f) const {
     std::optional<Expr> all;
@@ -261,28 +285,30 @@ class Trim {
     std::vector<Expr> conditions;
     const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
       if (axis && l.axis != *axis) return false;
-      Linear first, inside;  // what lies in front of the chunk, and in it
-      inside.constant = c.at.constant;
-      bool whole = true;  // elements of the axis lie in front of it
-      for (const Linear::Term& t : c.at.terms) {
-        const bool of_chunk = is_of_chunk(f, t.atom);
-        (of_chunk ? first : inside).add(t.atom, t.coefficient);
-        whole = whole && (!of_chunk || t.coefficient % c.unit == 0);
+      const auto piece = begin_of(l, c, [&](const Expr& atom) { return is_of_chunk(f, atom); });
+      if (!piece || !piece->moves) return false;
+      for (Expr& e : conditions) {
+        const auto later = lies_behind(e, piece->needed);
+        if (!later) continue;
+        if (*later < 0) e = piece->needed;
+        return true;
       }
-      const int64_t rest = stores_.least(inside);
-      if (first.is_constant() || rest == INT64_MIN) return false;
-      first.constant = rest;
-      if (whole) first = divided(first, c.unit);
-      const Expr condition = to_expr(first) < Expr(*number_of(l)) * Expr(whole ? 1 : c.unit);
-      if (std::none_of(conditions.begin(), conditions.end(),
-                       [&](const Expr& e) { return structurally_equal(e, condition); }))
-        conditions.push_back(condition);
+      conditions.push_back(piece->needed);
       return true;
     });
     if (!ok || conditions.empty()) return std::nullopt;
     Expr any = conditions[0];
     for (size_t k = 1; k < conditions.size(); k++) any = any || conditions[k];
     return any;
+  }
+
+  /// By how much x is larger in `b` than in `a`, both x < n of one n.
+  static std::optional<int64_t> lies_behind(const Expr& a, const Expr& b) {
+    const Apply *x = as<Apply>(a), *y = as<Apply>(b);
+    if (!structurally_equal(x->args[1], y->args[1])) return std::nullopt;
+    Linear apart = linear_form(y->args[0]);
+    apart.add(linear_form(x->args[0]), -1);
+    return apart.is_constant() ? std::optional(apart.constant) : std::nullopt;
   }
 
   /// Does the value depend on the number of the chunk, and on nothing else that changes in the loop?
