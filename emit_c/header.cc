@@ -237,7 +237,7 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   if (p.strings_bytes > 0)
-    s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + to_text(p.strings_offset) + "\n";
+    s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + memory_text(n, p.strings_offset) + "\n";
   s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + memory_text(n, p.workspace_bytes - 64) +
        "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {

@@ -12,6 +12,21 @@ def rows(b):
     b.output(b.op("ReduceMax", x, b.ints(1), keepdims=0))
 
 
+def words(b):
+    """Text that a run makes lies behind all tensors."""
+    b.imports[""] = 21
+    ids = b.input("ids", ["batch", 3], TensorProto.INT64)
+    word = b.op("StringConcat", b.op("Cast", ids, to=TensorProto.STRING), b.constant(np.array(["7", "", "11"], object)))
+    b.output(b.op("Equal", word, b.constant(np.array("37", object))), TensorProto.BOOL)
+    b.output(b.op("Tanh", b.input("x", ["batch", 701])))
+
+
+def fresh_states(b):
+    """What is absent is the same for all of a batch."""
+    for result in b.op("CausalConvWithState", b.input("x", ["batch", 8, 5]), b.weight(8, 1, 3), outputs=2, domain="com.microsoft", activation="silu"):
+        b.output(result)
+
+
 def pointwise(b):
     """Kernels whose chunks and vectors are no whole rows; indices that are computed."""
     ids, x = b.input("ids", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 701])

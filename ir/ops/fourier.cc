@@ -83,11 +83,10 @@ bool is_expandable(const Transform& t) {
 
 /// All n points of what enters, [rows, n, parts]: the rest is 0, and the other side of a real signal's spectrum is the
 /// mirrored conjugate of the one that is given.
-Value* all_points(const Expansion& e, Value* x, int64_t rows, const Transform& t) {
+Value* all_points(const Expansion& e, Value* x, const Transform& t) {
   const bool mirror = t.inverse && t.onesided;
   const int64_t missing = (mirror ? t.n / 2 + 1 : t.n) - t.used;
-  if (missing > 0)
-    x = e.op("Concat", {x, e.zeros(DType::F32, {rows, missing, t.parts}, "_zeros")}, "_filled", {{"axis", int64_t(1)}});
+  if (missing > 0) x = e.op("Pad", {x, e.ints(DType::I64, {6}, {0, 0, 0, 0, missing, 0}, "_missing")}, "_filled");
   if (mirror) {
     std::vector<int64_t> mirrored;
     for (int64_t k = t.n / 2 + 1; k < t.n; k++) mirrored.push_back(t.n - k);
@@ -122,7 +121,7 @@ Value* transformed(const Expansion& e, Value* x, int64_t rows, const Transform& 
     return e.reshape(x, {rows, t.bins, t.out_parts}, "_parts");
   }
   const int64_t n1 = lesser_factor(t.n), n2 = t.n / n1, bins = std::min(n2, (t.bins + n1 - 1) / n1);
-  x = e.reshape(all_points(e, x, rows, t), {rows, n1, n2, t.parts}, "_grid");
+  x = e.reshape(all_points(e, x, t), {rows, n1, n2, t.parts}, "_grid");
   x = e.reshape(e.transpose(x, {0, 2, 1, 3}, "_columns"), {rows * n2, n1, t.parts}, "_short");
   x = transformed(e, x, rows * n2, {.n = n1, .used = n1, .parts = t.parts, .bins = n1, .inverse = t.inverse});
   x = rotated(e, e.reshape(x, {rows, n2, n1, 2}, "_first"), t, n1, n2);

@@ -191,11 +191,14 @@ bool expand_linear_attention(Graph& g, Node* n) {
   return true;
 }
 
-/// A sequence along its last axis, or along axis 1 where channels come last.
+/// A sequence along its last axis, or along axis 1 where channels come last. One of a batch may stand for all.
 struct Steps {
   Tensor x;
   bool last;
-  Expr operator()(const Exprs& bc, const Expr& t) const { return last ? x({bc[0], t, bc[1]}) : x({bc[0], bc[1], t}); }
+  Expr operator()(const Exprs& bc, const Expr& t) const {
+    const Expr b = x.dim(0) == 1 ? Expr(0) : bc[0];
+    return last ? x({b, t, bc[1]}) : x({b, bc[1], t});
+  }
 };
 
 /// The sequence that goes on from `past`, at `t` steps behind its beginning.
@@ -216,7 +219,10 @@ void define_causal_conv(OpBuilder& op) {
   const int64_t channels = d[last ? 2 : 1], length = d[last ? 1 : 2], dilation = op.attr_int("dilation"),
                 before = (w[2] - 1) * dilation;
   if (w[0] != channels || dilation < 1 || w[2] < 1) op.reject("the weights do not fit the input", 1);
-  if (past.x.dims() != (last ? Dims{d[0], before, channels} : Dims{d[0], channels, before}))
+  const auto fits = [&](int64_t batch) {
+    return past.x.dims() == (last ? Dims{batch, before, channels} : Dims{batch, channels, before});
+  };
+  if (!fits(d[0]) && !fits(1))  // an absent one is the same for all
     op.reject("the state must have (taps - 1) * dilation steps: " + to_text(before), 3);
   if (op.has(2) && op.in(2).dims() != Dims{channels}) op.reject("the bias does not fit the input", 2);
   const std::string activation = op.attr_string("activation");
@@ -247,7 +253,9 @@ void define_last_steps(OpBuilder& op) {
   const Steps past{op.in(0), last}, x{op.in(1), last};
   const int along = last ? 1 : 2;
   const int64_t before = past.x.dim(along), length = x.x.dim(along);
-  op.output(0, op.compute("last_steps", past.x.dtype(), past.x.dims(), [&](const Exprs& i) {
+  Dims made = past.x.dims();
+  made[0] = x.x.dim(0);
+  op.output(0, op.compute("last_steps", past.x.dtype(), made, [&](const Exprs& i) {
     const Expr count = op.has(2) ? min(max(op.in(2)({}), Expr(0)), Expr(length)) : Expr(length);
     return going_on(past, x, {i[0], i[last ? 2 : 1]}, i[size_t(along)] + count, before, length);
   }));
@@ -264,7 +272,10 @@ bool expand_causal_conv(Graph& g, Node* n) {
     e.unsupported("an input of " + to_text(int64_t(d.size())) + " axes; reshape it to three");
   const int64_t before = (taps[2] - 1) * e.attr_int("dilation");
   if (before < 0) e.reject("the weights do not fit the input");
-  if (!past) past = e.zeros(x->type.dtype, last ? Dims{d[0], before, d[2]} : Dims{d[0], d[1], before}, "_none");
+  const auto state = [&](int64_t batch) { return last ? Dims{batch, before, d[2]} : Dims{batch, d[1], before}; };
+  if (past && dims_of_type(past) != state(d[0]))
+    e.reject("the state must have (taps - 1) * dilation steps: " + to_text(before));
+  if (!past) past = e.zeros(x->type.dtype, state(1), "_none");
   const Attrs attrs = e.attrs_named({"dilation", "channels_last", "activation"});
   Value* y = e.op("causal_conv", {x, w, e.optional(2), past}, "", attrs, "tc");
   if (e.wants(1))
