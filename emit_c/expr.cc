@@ -102,8 +102,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
         return parens(s, parent > 12 && s[0] == '-');
       },
       [&](const VarRef& k) {
-        const bool count =
-            e->dtype == DType::I64 && data_vars.count(k.var.get()) == 0 && long_vars.count(k.var.get()) == 0;
+        const bool count = e->dtype == DType::I64 && !is_data(e) && long_vars.count(k.var.get()) == 0;
         return c == Context::Value && count && parent >= 11 ? "(int64_t)" + k.var->name : k.var->name;
       },
       [&](const Lanes&) { return std::string("TC_VL"); }, [&](const Apply& k) { return apply(e, k, parent, c); },

@@ -63,7 +63,8 @@ class ExprPrinter {
   /// Does the kernel count in int64_t?
   bool wide = false;
   /// Names of type int64_t in a kernel that counts in int; those of them that hold data.
-  DataVars long_vars, data_vars;
+  std::set<const VarDef*> long_vars;
+  DataVars data_vars;
 
  private:
   enum class Context { Value, Index, Int };

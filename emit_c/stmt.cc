@@ -204,7 +204,7 @@ void StmtPrinter::declare(const Let& k) {
     return;
   }
   if (k.value->dtype == DType::I64) expr_.long_vars.insert(k.var.get());
-  if (names_data(k.value, expr_.data_vars)) expr_.data_vars.insert(k.var.get());
+  note_name(expr_.data_vars, k.var, k.value);
   const bool test = k.value->dtype == DType::Bool && !k.value->vector;
   std::string value = test ? expr_.condition(k.value) : expr_.value(k.value);
   if (test && !is_seen_as_bit(k.value)) value = (as<Select>(k.value) ? "(" + value + ")" : value) + " != 0";

@@ -46,6 +46,10 @@ def wrapping_cases():
         source = "u" if "(c," in body else "w"
         yield Case(f"wraps_narrow_{name}", f"{'c' if source == 'u' else 'd'} = Cast <to = 7> ({source})\n {body}", {source: narrow[source]},
                    {k: v for k, v in ends.items() if f" {k})" in body or f" {k}," in body})
+    for least in (0, 2):
+        for name, body in (("powers", "t = Mul (s, q)\n y = Add (t, r)"), ("sign", "y = Less (s, zero)")):
+            yield Case(f"wraps_clamped_number_{name}_{least}", f"p = Min (x, most)\n q = Max (p, least)\n r = Mul (q, q)\n s = Mul (r, r)\n {body}", {"x": np.int64(2**31 - 3)},
+                       {"most": np.int64(2**31 - 1), "least": np.int64(least), **({"zero": np.int64(0)} if name == "sign" else {})})
     yield Case("wraps_tokens", "p = Cast <to = 7> (x)\n q = Mul (p, d)\n y = Mod (q, c)", {"x": np.uint16([0, 1, 2, 3, 777])}, {"d": n["d"], "c": n["c"]})
     u = {"x": np.uint64([0, 5, 2**63 - 1, 2**63, 2**64 - 1])}
     m = {"a": np.uint64(2**63 - 1), "b": np.uint64(4), "c": np.uint64(2**63), "d": np.uint64(2**64 - 1), "e": np.uint64(0), "i": np.int64(3), "j": np.int64(7)}

@@ -1,25 +1,20 @@
 #include "ir/loop/data.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
+#include <optional>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
 
-bool holds_data(const Expr& e, const DataVars& vars) {
-  bool data = false;
-  walk(e, [&](const Expr& x) {
-    const VarRef* v = as<VarRef>(x);
-    const bool counts = x->dtype == DType::I64 || x->dtype == DType::Bool;
-    data |= as<Load>(x) || (v && (!counts || vars.count(v->var.get()) != 0));
-    const Apply* k = as<Apply>(x);
-    return !data && !(k && k->op == Op::Index);
-  });
-  return data;
-}
-
 namespace {
+
+constexpr int kMostBits = 62;  // of a number to which others may be added
+
+int width(int64_t n) { return std::bit_width(uint64_t(n < 0 ? -(n + 1) : n)); }
 
 bool has_variables(const Exprs& list) {
   bool found = false;
@@ -29,26 +24,72 @@ bool has_variables(const Exprs& list) {
 
 /// max(min(n, most), least), where n is one number in memory and both limits are 0 or more and have 31 bits: how many there are of
 /// something. Products of such a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
-bool is_bounded(const Expr& e) {
+/// Its bits; nothing if it is none.
+std::optional<int> count_bits(const Expr& e) {
   const auto limit = [](const Apply* k) {
     const auto n = k ? as_const_int(k->args[1]) : std::nullopt;
-    return n && *n >= 0 && *n <= std::numeric_limits<int32_t>::max();
+    return n && *n >= 0 && *n <= std::numeric_limits<int32_t>::max() ? n : std::nullopt;
   };
   const Apply* a = as<Apply>(e);
   const Apply* inner = a && a->op == Op::Max ? as<Apply>(a->args[0]) : nullptr;
   const Load* n = inner && inner->op == Op::Min ? as<Load>(inner->args[0]) : nullptr;
-  return n && limit(a) && limit(inner) && !has_variables(n->index);
+  if (!n || !limit(a) || !limit(inner) || has_variables(n->index)) return std::nullopt;
+  return std::max(1, width(std::max(*limit(a), *limit(inner))));
 }
+
+/// How many bits of an expression come from memory; 0: none. What loop variables and sizes add is a place in memory.
+class DataBits {
+ public:
+  explicit DataBits(const DataVars& vars) : vars_(vars) {}
+
+  int of(const Expr& e) const {
+    if (const VarRef* v = as<VarRef>(e)) {
+      if (e->dtype != DType::I64 && e->dtype != DType::Bool) return kAnyBits;
+      const auto known = vars_.find(v->var.get());
+      return known == vars_.end() ? 0 : known->second;
+    }
+    if (as<Load>(e)) return kAnyBits;
+    if (const Apply* a = as<Apply>(e)) return a->op == Op::Index ? 0 : applied(*a);
+    int most = 0;  // of what it is made of
+    walk(e, [&](const Expr& x) {
+      if (x.same_as(e)) return true;
+      most = std::max(most, of(x));
+      return false;
+    });
+    return most;
+  }
+
+ private:
+  int applied(const Apply& a) const {
+    int most = 0, sum = 0, widest = 0;
+    for (const Expr& x : a.args) {
+      const auto n = as_const_int(x);
+      const int bits = of(x), all = n ? width(*n) : bits;
+      most = std::max(most, bits), widest = std::max(widest, all), sum += all;
+    }
+    if (most == 0 || most > kMostBits) return most;
+    if (a.op == Op::Add || a.op == Op::Sub || a.op == Op::Neg) return widest + 1;
+    if (a.op == Op::Mul) return sum;
+    if (a.op == Op::Shl || a.op == Op::Pow) return kAnyBits;
+    return widest;
+  }
+
+  const DataVars& vars_;
+};
 
 }  // namespace
 
-bool names_data(const Expr& value, const DataVars& vars) { return !is_bounded(value) && holds_data(value, vars); }
+bool holds_data(const Expr& e, const DataVars& vars) { return DataBits(vars).of(e) > kMostBits; }
+
+void note_name(DataVars& vars, const Var& name, const Expr& value) {
+  const int bits = count_bits(value).value_or(DataBits(vars).of(value));
+  if (bits > 0) vars[name.get()] = bits;
+}
 
 DataVars data_vars(const Stmt& s) {
   DataVars vars;
   walk(s, [&](const Stmt& x) {
-    const Let* k = as<Let>(x);
-    if (k && names_data(k->value, vars)) vars.insert(k->var.get());
+    if (const Let* k = as<Let>(x)) note_name(vars, k->var, k->value);
     return true;
   });
   return vars;

@@ -1,20 +1,23 @@
 // Which integers are data? Loop variables, sizes and arithmetic on them count: they fit the type that a kernel counts
 // in. Numbers that are read from tensors may be anything, wrap, and keep the width of their type.
 #pragma once
-#include <set>
+#include <map>
 
 #include "ir/loop/ir.h"
 
 namespace tc {
 
-/// Names of integers that hold data. Looked up only.
-using DataVars = std::set<const VarDef*>;
+/// Names of integers that numbers in memory decide, and how many bits these may have: kAnyBits where nothing bounds them. Looked up
+/// only.
+using DataVars = std::map<const VarDef*, int>;
+inline constexpr int kAnyBits = 64;
 
-/// Does the value come from memory, or from a name of `vars` or of another type than integers that count? What
-/// Op::Index has checked is a count.
+/// Does the value come from memory, or from a name of `vars`, such that arithmetic on it may wrap, or from a name of another type than
+/// integers that count? What Op::Index has checked is a count.
 bool holds_data(const Expr& e, const DataVars& vars = {});
-/// Does a name for `value` hold data? One that is clamped to constants counts: arithmetic on it does not wrap.
-bool names_data(const Expr& value, const DataVars& vars);
+/// Notes a name for `value` if numbers in memory decide it. One that is clamped to constants has few bits: arithmetic on it does not
+/// wrap as long as these are not multiplied too often.
+void note_name(DataVars& vars, const Var& name, const Expr& value);
 
 /// All such names in `s`.
 DataVars data_vars(const Stmt& s);

@@ -14,14 +14,31 @@ Expr clamped(const Expr& index, int64_t most, int64_t least = 0) {
 }
 
 TEST(Data, CountsAreNumbersInMemoryOfFewBits) {
-  const Var i = make_var("i");
-  EXPECT_FALSE(names_data(clamped(0, 512), {}));
-  EXPECT_FALSE(names_data(clamped(0, 512, 2), {}));
-  EXPECT_FALSE(names_data(Expr(i) * Expr(4), {}));
-  EXPECT_TRUE(names_data(clamped(Expr(i), 512), {})) << "an element: its powers may wrap";
-  EXPECT_TRUE(names_data(clamped(0, int64_t(1) << 40), {}));
-  EXPECT_TRUE(names_data(clamped(0, 512, -512), {}));
-  EXPECT_TRUE(names_data(Expr(i) + Expr(1), {i.get()}));
+  const Var i = make_var("i"), n = make_var("n");
+  const auto is_data = [&](const Expr& value) {
+    DataVars vars;
+    note_name(vars, n, value);
+    return holds_data(Expr(n), vars);
+  };
+  EXPECT_FALSE(is_data(clamped(0, 512)));
+  EXPECT_FALSE(is_data(clamped(0, 512, 2)));
+  EXPECT_FALSE(is_data(Expr(i) * Expr(4)));
+  EXPECT_TRUE(is_data(clamped(Expr(i), 512))) << "an element: its powers may wrap";
+  EXPECT_TRUE(is_data(clamped(0, int64_t(1) << 40)));
+  EXPECT_TRUE(is_data(clamped(0, 512, -512)));
+}
+
+TEST(Data, ProductsOfCountsAreDataWhereTheyMayWrap) {
+  const Var n = make_var("n"), square = make_var("square"), i = make_var("i");
+  DataVars vars;
+  note_name(vars, n, clamped(0, INT32_MAX));
+  note_name(vars, square, Expr(n) * Expr(n));
+  EXPECT_FALSE(holds_data(Expr(square), vars)) << "62 bits";
+  EXPECT_FALSE(holds_data(Expr(n) * Expr(i) * Expr(4096) + Expr(1), vars)) << "a place";
+  EXPECT_TRUE(holds_data(Expr(square) * Expr(2), vars));
+  EXPECT_TRUE(holds_data(Expr(square) * Expr(square), vars));
+  EXPECT_TRUE(holds_data(Expr(n) * Expr(n) * Expr(n), vars));
+  EXPECT_TRUE(holds_data(Expr(square) + Expr(square), vars));
 }
 
 }  // namespace
