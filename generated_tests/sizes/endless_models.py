@@ -1,6 +1,6 @@
 """Models for sizes without an upper bound: what is computed of each row, and decision trees."""
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from open_models import size
 
 
@@ -129,3 +129,11 @@ def every_second(b):
 
 def summed(b):
     b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))
+
+
+def scanned_columns(b):
+    """What is stored as the caller has it is asked for in another order of axes."""
+    b.imports[""] = 21
+    x, p = b.input("x", ["n", 9]), helper.make_tensor_value_info("p", TensorProto.FLOAT, None)
+    body = helper.make_graph([helper.make_node("Softmax", ["p"], ["o"], axis=0)], "column", [p], [helper.make_tensor_value_info("o", TensorProto.FLOAT, None)])
+    b.output(b.op("Scan", x, body=body, num_scan_inputs=1, scan_input_axes=[-1]))

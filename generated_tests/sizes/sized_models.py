@@ -7,7 +7,7 @@ import inner_models
 import lookup_models
 import loop_models
 import open_models
-from endless_models import every_second, fresh_states, last_input, last_rows, masked, newer_trees, overhang, pointwise, rows, summed, thirds, trees, words
+from endless_models import every_second, fresh_states, last_input, last_rows, masked, newer_trees, overhang, pointwise, rows, scanned_columns, summed, thirds, trees, words
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -429,7 +429,7 @@ ENDLESS = [
     (words, {"batch": (1, None)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
 ]
 NEEDS_BOUND = [
-    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}),
+    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (scanned_columns, {"n": (1, None)}),
 ]
 
 

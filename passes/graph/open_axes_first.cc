@@ -129,9 +129,8 @@ class OpenAxesFirst {
     const Stored& s = stored_.at(v);
     std::vector<Value*> operands = {s.value};
     if (fn.inputs.size() > 1) operands.push_back(s.layout.count);
-    return insert_function(g_, *s.value->producer, before, std::move(fn), std::move(operands),
-                           {derived(v->name, suffix)})
-        ->outputs[0];
+    const Node& of = *(s.value->producer ? s.value : v)->producer;  // an input may be stored as a view of it is
+    return insert_function(g_, of, before, std::move(fn), std::move(operands), {derived(v->name, suffix)})->outputs[0];
   }
 
   bool function(Node* n) {
