@@ -197,6 +197,9 @@ def info_of_models(tmp):
                       ' d = MaxPool <kernel_shape = [2, 1], strides = [2, 1]> (x)\n u = Resize <mode = "nearest"> (d, "", s)\n y = Add (u, x)\n}\n')
     answers("sizes that are halved and doubled", ["check", "--dim", "h=5..40", halved], 3, err="meet where they are multiples: --dim h=2*h2 --dim h2=3..20")
     answers("and the way out of it", ["run", "--cpu", "generic", "--dim", "h=2*h2", "--dim", "h2=3..20", halved], out='output "y" float [1, 1, 40, 6]')
+    channels = tmp / "channels.onnxtxt"
+    channels.write_text('<ir_version: 8, opset_import: ["" : 18, "com.microsoft" : 1]>\nm (float[2,N,5] x, float[M,1,3] w) => (float[a,b,c] y, float[d,e,f] s) { y, s = com.microsoft.CausalConvWithState (x, w) }\n')
+    answers("numbers along a size without an upper bound", ["check", "--dim", "N=1..", "--dim", "M=N", channels], 3, err="with an upper bound more is possible: --dim N=1..64")
     answers("run without an upper bound", ["run", "--cpu", "generic", "--dim", "N=1..", path], out='output "y" float [38, 4]')
     answers("verify without an upper bound", ["verify", "--cpu", "generic", "--against", "interpreter", "--dim", "N=1..", path], out="sizes N=38")
     answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a whole number")

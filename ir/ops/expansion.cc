@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/open_size.h"
 #include "ir/ops/attributes.h"
 
 namespace tc {
@@ -160,11 +161,19 @@ Value* Expansion::scalar(DType t, double v, std::string_view suffix) const {
   return constant(scalar_constant(t, v), suffix);
 }
 
+void Expansion::need_bounds(const Dims& dims) const {
+  if (std::none_of(dims.begin(), dims.end(), is_open) || std::ranges::count(dims, 0) > 0) return;
+  throw Error(problem_of(*n_, "TC0303", ExitCode::Unsupported,
+                         "the operator makes numbers along a size that has no upper bound"));
+}
+
 Value* Expansion::zeros(DType t, const Dims& dims, std::string_view suffix) const {
+  need_bounds(dims);
   return constant(std::make_shared<const TensorData>(new_tensor(t, dims).data), suffix);
 }
 
 Value* Expansion::counted(const Dims& dims, std::string_view suffix) const {
+  need_bounds(dims);
   std::vector<int64_t> v(size_t(num_elements(dims)), 0);
   for (size_t k = 0; k < v.size(); k++) v[k] = int64_t(k);
   return ints(DType::I64, dims, v, suffix);

@@ -58,6 +58,7 @@ class Expansion {
   Value* transpose(Value* x, const std::vector<int64_t>& perm, std::string_view suffix) const;
   /// A constant of rank 0.
   Value* scalar(DType t, double v, std::string_view suffix) const;
+  /// Throws Error (TC0303) where one of the sizes has no upper bound; so does counted().
   Value* zeros(DType t, const Dims& dims, std::string_view suffix) const;
   /// 0, 1, 2, ... (I64) in a shape.
   Value* counted(const Dims& dims, std::string_view suffix) const;
@@ -70,6 +71,7 @@ class Expansion {
  private:
   ModelText derived(std::string_view suffix) const;
   void check_types(std::string_view name, const std::vector<Value*>& in) const;
+  void need_bounds(const Dims& dims) const;
 
   Graph& g_;
   Node* n_;
