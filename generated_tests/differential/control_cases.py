@@ -244,6 +244,16 @@ def loop_cases():
         c, none = Loop (zero, yes, yes) <body = b (int64 i, bool go, bool s) => (bool g2, bool s2, int64 o) { g2 = Identity(go)  s2 = Identity(s)  o = Identity(i) }>
         e, y = Loop (n, yes, none, x) <body = d (int64 i, bool go, int64[0] t, float[5] u) => (bool g2, int64[0] t2, float[5] u2) {
           g2 = Identity(go)  t2 = Identity(t)  u2 = Add(u, u) }>""", {"x": (5,), "n": np.int64(3)}, {"zero": np.int64(0), "yes": np.bool_(True)})
+    for name, view in (("squeezed", "w = Squeeze(q, ax)"), ("as_it_is", "w = Identity(q)"), ("reshaped", "w = Reshape(q, two)")):
+        part = "1,2" if name == "as_it_is" else "2"
+        yield Case(f"scan_of_a_step_{name}", f"""
+            z, ws = Scan (s0, x) <num_scan_inputs = 1, body = b (float[1,2] p, float[2] r) => (float[1,2] t, float[{part}] w) {{ q = Add(p, r)  t = Neg(q)  {view} }}>
+            last = Exp(z)
+            y = Exp(ws)""", {"s0": (1, 2), "x": (3, 2)}, {"ax": ints(0), "two": ints(2)}, outputs=("last", "y"))
+        yield Case(f"loop_of_a_step_{name}", f"""
+            z, ws = Loop (trips, , s0) <body = b (int64 i, bool c, float[1,2] p) => (bool on, float[1,2] t, float[{part}] w) {{ q = Add(p, r)  t = Neg(q)  {view}  on = Identity(c) }}>
+            last = Exp(z)
+            y = Exp(ws)""", {"s0": (1, 2), "r": (2,)}, {"ax": ints(0), "two": ints(2), "trips": np.int64(3)}, outputs=("last", "y"))
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 

@@ -111,7 +111,7 @@ Program ProgramBuilder::take(Graph& g) {
     const Value* v = g.inputs().at(s.input);
     p_.inputs.at(s.input).state = p_.outputs.at(s.output).state = keep(v);
     if (cx_.target.device_memory) clear_behind(p_.inputs[s.input], p_.steps);
-    replace_by_steps(v, g.outputs().at(s.output));
+    replace_by_steps(g, v, g.outputs().at(s.output));
     for (const IoSize& size : p_.inputs[s.input].sizes)
       for (const SizeSum::Term& term : size.sum.terms)
         if (IoTensor& t = p_.inputs[term.input]; !t.is_kept() && t.same < 0)
@@ -191,7 +191,7 @@ void ProgramBuilder::copy_remaining_outputs(Graph& g) {
     if (is_chosen(p_.outputs[k]))
       add_part(p_.steps, sized_copy(p_.outputs[k], operand_of(v), output));
     else
-      add_copy(p_.steps, operand_of(v), output, byte_size(*v));
+      copy_value(p_.steps, v, output);
   }
 }
 

@@ -67,6 +67,10 @@ void ProgramBuilder::add_copy(std::vector<Step>& steps, Operand from, Operand to
   add_part(steps, std::move(c));
 }
 
+void ProgramBuilder::copy_value(std::vector<Step>& steps, const Value* from, Operand to) {
+  if (byte_size(*from) > 0) add_copy(steps, operand_of(from), to, byte_size(*from));
+}
+
 void ProgramBuilder::add_part(std::vector<Step>& steps, CopyStep c) {
   if (c.bytes == 0) return;
   step_++;
@@ -98,7 +102,7 @@ void ProgramBuilder::add_if(Node& n, std::vector<Step>& steps) {
     std::vector<Step>& branch = r == 0 ? s.then : s.otherwise;
     add_nodes(body, branch);
     for (size_t k = 0; k < results.size(); k++)
-      if (results[k].index >= 0) add_copy(branch, operand_of(body.outputs()[k]), results[k], byte_size(*n.outputs[k]));
+      if (results[k].index >= 0) copy_value(branch, body.outputs()[k], results[k]);
   }
   step_++;
   for (const Operand& o : results)
@@ -107,14 +111,16 @@ void ProgramBuilder::add_if(Node& n, std::vector<Step>& steps) {
   steps.push_back({std::move(s)});
 }
 
-// What a state becomes, step by step, may take its place.
-void ProgramBuilder::replace_by_steps(const Value* state, const Value* result) {
+// What a state becomes, step by step, may take its place; what is an output, too, or a view of it is, only at last.
+void ProgramBuilder::replace_by_steps(const Graph& g, const Value* state, const Value* result) {
   const Value* const last = root_of(result);
+  std::set<const Value*> wanted;
+  for (const Value* v : g.outputs()) wanted.insert(root_of(v));
   std::set<const Value*> steps;
   const Value* now = last;
   for (; now != state && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];
        now = root_of(now->producer->inputs[0]))
-    if (now == last || !now->output_uses) steps.insert(now);
+    if (now == last || !wanted.contains(now)) steps.insert(now);
   if (now == state)
     kept_[state] = std::move(steps);
   else
@@ -148,7 +154,7 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
     const Operand from = operand_of(n.inputs.at(first + k));
     const Operand operand = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
     s.operands.back() = operands_[in] = operand;
-    replace_by_steps(in, body.outputs().at(first_next + k));
+    replace_by_steps(body, in, body.outputs().at(first_next + k));
     add_copy(steps, from, operand, byte_size(*in));
   }
   if (steps.size() > before) {

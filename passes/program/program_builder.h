@@ -78,7 +78,7 @@ class ProgramBuilder {
   Operand result_of(const Value* v);
   Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
   Operand output_operand(Node& n, size_t k, const Value* replaced);
-  void replace_by_steps(const Value* state, const Value* result);
+  void replace_by_steps(const Graph& g, const Value* state, const Value* result);
   bool is_replaced(const Operand& state, const Operand& result) const;
   std::vector<int> dying(const Node& n, const std::vector<const Value*>& operands) const;
   std::vector<int> in_states(const std::vector<int>& dead, const std::vector<const Value*>& operands) const;
@@ -145,6 +145,8 @@ class ProgramBuilder {
 
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);
+  /// The same of a value; a constant without elements becomes no weight for that.
+  void copy_value(std::vector<Step>& steps, const Value* from, Operand to);
   void add_part(std::vector<Step>& steps, CopyStep c);
   void add_if(Node& n, std::vector<Step>& steps);
   void add_loop(Node& n, std::vector<Step>& steps);
