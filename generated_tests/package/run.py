@@ -74,6 +74,15 @@ def names_may_be_those_of_variables(tmp, model):
             compiles_clean(check.emit(model, tmp / label.replace(" ", "_"), "--name", name, *flags), label)
 
 
+def text_without_elements(tmp):
+    """A result of strings that has none needs no table of them."""
+    model = tmp / "no_text.onnxtxt"
+    model.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (string[3, 2] s) => (string[0, 2] y) <int64[1] a = {0}> { y = Slice (s, a, a, a) }\n')
+    for flags in ([], ["--single-file"]):
+        label = " ".join(["text without elements", *flags])
+        compiles_clean(check.emit(model, tmp / label.replace(" ", "_"), *flags), label)
+
+
 def counts_iterations(tmp):
     """A loop whose results have a declared size runs exactly that often, or the run fails."""
     model = models.stacked(tmp / "stacked.onnx")
@@ -322,7 +331,7 @@ def main():
                  ((cnn, []), (typed, []), (loops, []), (cnn, ["--single-file"]), (typed, ["--single-file"]), (cnn, ["--weights", "external"]),
                   (cnn, ["--weights", "external", "--single-file"]))]
         sanitized = [functools.partial(is_sanitized, tmp, model) for model in (cnn, typed, loops)]
-        check.run([*clean, *sanitized, lambda: names_may_be_those_of_variables(tmp, cnn), lambda: counts_iterations(tmp),
+        check.run([*clean, *sanitized, lambda: names_may_be_those_of_variables(tmp, cnn), lambda: text_without_elements(tmp), lambda: counts_iterations(tmp),
                    lambda: names.macros_may_be_names(check, tmp), lambda: foreign_weights_are_refused(tmp), lambda: external.work(check, tmp, SANITIZE),
                    lambda: symbols_are_prefixed(check.emit(cnn, tmp / "symbols" / "cnn"), "cnn"),
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
