@@ -205,7 +205,17 @@ def elementwise_cases():
     ends = [0, -0.0, np.inf, -np.inf, np.nan, -1, 1e-40, 3e38, 4, 2, 0.3]
     for name, dtype, e in (("f32", np.float32, 0.5), ("f32_inverse", np.float32, -0.5), ("f64", np.float64, 0.5), ("f64_inverse", np.float64, -0.5), ("f16", np.float16, 0.5), ("f16_inverse", np.float16, -0.5)):
         with np.errstate(over="ignore"):
-            yield Case(f"pow_root_{name}", "y = Pow (x, e)", {"x": np.array(ends * 3, np.float64).astype(dtype)}, {"e": dtype(e)})
+            yield Case(f"pow_root_{name}", f"""
+                p = Pow (x, e)
+                q = Cast <to = 1> (p)
+                nan = IsNaN (q)
+                infinite = IsInf (q)
+                below = IsInf <detect_positive = 0> (q)
+                r = Reciprocal (q)
+                minus_zero = IsInf <detect_positive = 0> (r)
+                none = Or (nan, infinite)
+                y = Where (none, one, p)""", {"x": np.array(ends * 3, np.float64).astype(dtype)}, {"e": dtype(e), "one": dtype(1)},
+                       outputs=("nan", "infinite", "below", "minus_zero", "y"))
     yield Case("where", "c = Greater (x, z)\n y = Where (c, x, z)", {"x": (7, 13), "z": (13,)})
     yield Case("int_arithmetic", "a = Mul (x, z)\n b = Sub (a, x)\n y = Mod (b, m)", {"x": np.arange(-30, 33, dtype=np.int32).reshape(7, 9), "z": np.arange(9, dtype=np.int32)},
                {"m": np.int32(7)})
