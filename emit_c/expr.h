@@ -62,7 +62,7 @@ class ExprPrinter {
   std::set<const BufferDef*> numbers;
   /// Does the kernel count in int64_t?
   bool wide = false;
-  /// Names of type int64_t in a kernel that counts in int; those of them that hold data.
+  /// Names of type int64_t in a kernel that counts in int.
   std::set<const VarDef*> long_vars;
   DataVars data_vars;
 

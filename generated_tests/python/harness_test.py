@@ -65,9 +65,10 @@ def missing_names(files):
         rebound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         rebound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in local.keys() - rebound:
-                module = local[node.value.id]
-                missing.update({f"{path}: {module}.{node.attr}"} if node.attr not in modules[module] else ())
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in rebound:
+                module = local.get(node.value.id)
+                if module and node.attr not in modules[module]:
+                    missing.add(f"{path}: {module}.{node.attr}")
     return sorted(missing)
 
 

@@ -23,8 +23,8 @@ import onnx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
-import sized_models  # noqa: E402
 import random_models  # noqa: E402
+import sized_models  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402

@@ -7,6 +7,7 @@
 // with the operand's (counted_shape.h).
 //   y = Slice(x, [0], [0], axis = 1)   x: [5, 8], counted along 0   ->   y: [5, 0], counted along 0
 #include <algorithm>
+#include <set>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_follow.h"

@@ -241,9 +241,9 @@ class Trim {
 
   /// A piece of work: where it begins.
   struct Piece {
-    Expr needed;        // it begins in front of what is not needed
-    int64_t rest = 0;   // the place of its first element, but for `outside`
-    bool moves = true;  // from one element of the axis to another, by `outside`
+    Expr needed;   // it begins in front of what is not needed
+    int64_t rest;  // the place of its first element, but for `outside`
+    bool moves;    // from one element of the axis to another, by `outside`
   };
   /// Of a store that is at `outside`, terms that are the same in all of the piece, and others; nothing where these have no least.
   template <class Outside>
@@ -252,23 +252,15 @@ class Trim {
     inside.constant = c.at.constant;
     for (const Linear::Term& t : c.at.terms)
       (!outside(t.atom) ? inside : t.coefficient % c.unit == 0 ? elements : part).add(t.atom, t.coefficient);
-    Piece piece{{}, stores_.least(inside), !elements.is_constant() || !part.is_constant()};
-    if (piece.rest == INT64_MIN) return std::nullopt;
-    part.constant = floor_mod_int(piece.rest, c.unit);
+    const int64_t rest = stores_.least(inside);
+    if (rest == INT64_MIN) return std::nullopt;
+    part.constant = floor_mod_int(rest, c.unit);
     const Range within = interval(part, stores_.ranges);
-    Linear first;
-    if (within.min >= 0 && within.max < c.unit) {  // which part it is decides nothing
-      first = divided(elements, c.unit);
-      first.constant = floor_div_int(piece.rest, c.unit);
-      piece.needed = to_expr(first) < Expr(*number_of(l));
-      piece.moves = !elements.is_constant();
-      return piece;
-    }
-    first.add(elements);
-    first.add(part);
-    first.constant = piece.rest;
-    piece.needed = to_expr(first) < Expr(*number_of(l)) * Expr(c.unit);
-    return piece;
+    const bool whole = within.min >= 0 && within.max < c.unit;  // which part it is decides nothing
+    Linear first = whole ? divided(elements, c.unit) : elements;
+    if (!whole) first.add(part);
+    first.constant = whole ? floor_div_int(rest, c.unit) : rest;
+    return Piece{to_expr(first) < Expr(*number_of(l)) * Expr(whole ? 1 : c.unit), rest, !first.is_constant()};
   }
 
   /// Whether a chunk is needed, as a condition on its number: along each axis.
