@@ -86,6 +86,11 @@ def matmul_cases():
     yield Case("attention_without_keys", "s = MatMul (q, k)\n m = Add (s, mask)\n p = Softmax <axis = -1> (m)\n n = IsNaN (p)\n"
                " w = Where (n, zero, p)\n y = MatMul (w, v)", {"q": (2, 40, 16), "k": (2, 16, 40), "v": (2, 40, 16)},
                {"mask": forbidden, "zero": np.float32(0)})
+    endless = np.full((2, 40, 16), 0.5, np.float32)
+    endless[0, 6, 3], endless[1, 30, 5] = np.inf, np.nan  # zero times these is NaN, also in rows of which all weights are 0
+    yield Case("attention_without_keys_of_inf", "s = MatMul (q, k)\n m = Add (s, mask)\n p = Softmax <axis = -1> (m)\n n = IsNaN (p)\n"
+               " w = Where (n, zero, p)\n a = MatMul (w, v)\n lost = IsNaN (a)\n c = Min (a, most)\n y = Where (lost, most, c)", {"q": (2, 40, 16), "k": (2, 16, 40), "v": endless},
+               {"mask": forbidden, "zero": np.float32(0), "most": np.float32(100)})
     yield Case("two_dense_same_input", "a = MatMul (x, w)\n b = MatMul (x, u)\n y = Mul (a, b)", {"x": (11, 30)},
                {"w": (30, 21), "u": (30, 21)})
 

@@ -21,7 +21,8 @@ struct BoundedSize {
   int64_t capacity = 0;    // its upper bound
 };
 
-struct SlidingWindow;  // counted_windows.cc
+struct SlidingWindow;     // counted_windows.cc
+struct FourierTransform;  // counted_fourier.cc
 
 /// A state of a Loop that is longer by `step` along an axis behind every iteration. It has room for the longest; state `counter`
 /// says how long it is.
@@ -52,6 +53,8 @@ class BoundedSizes {
   /// Before a row is asked to expand `n`: operators that have to know how many elements there are get the counts as operands
   /// (counted_attention.cc).
   void give_counts(Graph& g, Node* n);
+  /// Before a row is asked, too: a DFT of as many elements as a run has (counted_fourier.cc). Returns the node to go on with.
+  Node* transform(Graph& g, Node* n);
   /// The nodes [first, last), which a node with counted operands has become, have types: lets counts follow. Throws Error
   /// TC0303 where they cannot.
   void follow_expanded(Graph& g, NodeIterator first, NodeIterator last);
@@ -182,6 +185,12 @@ class BoundedSizes {
   bool lie_below(const Value* at, const std::vector<SizeForm>& lengths) const;
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
+  // counted_distinct.cc
+  Node* distinct(Graph& g, Node* n);
+  Value* without_rows_behind(Graph& g, Node* before, Value* all, Value* like, const BoundedSize& rows,
+                             const ModelText& name);
+  // counted_fourier.cc
+  std::optional<FourierTransform> fourier_transform(const Node& n);
   // counted_choice.cc
   Node* choose(Graph& g, Node* n);
   void bound_grid(Graph& g, Node* n);

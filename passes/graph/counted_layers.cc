@@ -50,24 +50,40 @@ Value* mean_variance_normalized(Graph& g, const Node& n, const std::vector<int64
   return to_type(op, op("Div", {d, op("Add", {deviation, epsilon}, {})}, {}), t);
 }
 
+struct Standardized {
+  Value *y = nullptr, *mean = nullptr, *deviation = nullptr;  // the mean: null where none is taken off
+};
 /// d / sqrt(mean(d d) + epsilon) over the axes from `first` on; d is x, or what is left of it without the mean.
-Value* standardized(Graph& g, const Node& n, Value* x, int first, bool centred, const MakesOp& op) {
+Standardized standardized(Graph& g, const Node& n, Value* x, int first, bool centred, const MakesOp& op) {
   const ModelText& base = n.outputs[0]->name;
   const Attrs keep = {{"keepdims", int64_t(1)}};
   Value* axes = g.add_constant(derived(base, "_axes"), int64_constant(axes_from(first, rank_of(x))));
-  Value* d = centred ? op("Sub", {x, op("ReduceMean", {x, axes}, keep)}, {}) : x;
+  Standardized s;
+  if (centred) s.mean = op("ReduceMean", {x, axes}, keep);
+  Value* d = centred ? op("Sub", {x, s.mean}, {}) : x;
   Value* variance = op("ReduceMean", {op("Mul", {d, d}, {}), axes}, keep);
   Value* epsilon =
       g.add_constant(derived(base, "_epsilon"), scalar_constant(x->type.dtype, n.attr_float("epsilon", 1e-5f)));
-  return op("Div", {d, op("Sqrt", {op("Add", {variance, epsilon}, {})}, {})}, {});
+  s.deviation = op("Sqrt", {op("Add", {variance, epsilon}, {})}, {});
+  s.y = op("Div", {d, s.deviation}, {});
+  return s;
 }
 
-/// LayerNormalization and RMSNormalization: scale and bias broadcast to the operand.
+/// LayerNormalization and RMSNormalization: scale and bias broadcast to the operand. Who reads the means, or one over the deviations,
+/// gets them.
 Value* normalized_rows(Graph& g, const Node& n, int first, const MakesOp& op) {
   const bool centred = n.is("LayerNormalization");
   const DType wide = wide_type(n.inputs[0]->type.dtype);
-  Value* y = standardized(g, n, to_type(op, n.inputs[0], wide), first, centred, op);
-  y = op("Mul", {y, to_type(op, n.inputs.at(1), wide)}, {});
+  const Standardized s = standardized(g, n, to_type(op, n.inputs[0], wide), first, centred, op);
+  const DType stash = DType(n.attr_int("stash_type", 1));
+  const auto give = [&](size_t k, Value* v) {
+    v = to_type(op, v, stash);
+    v->name = n.outputs[k]->name;
+    g.replace_uses(n.outputs[k], v);
+  };
+  if (n.outputs.size() > 1 && n.outputs[1]) give(1, s.mean);
+  if (n.outputs.size() > 2 && n.outputs[2]) give(2, op("Reciprocal", {s.deviation}, {}));
+  Value* y = op("Mul", {s.y, to_type(op, n.inputs.at(1), wide)}, {});
   if (n.inputs.size() > 2 && n.inputs[2]) y = op("Add", {y, to_type(op, n.inputs[2], wide)}, {});
   return to_type(op, y, n.inputs[centred ? 0 : 1]->type.dtype);
 }
@@ -127,9 +143,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     const int64_t first = axis_from_front(n->attr_int("axis", -1), x);
     const auto is_normalised = [first](const BoundedSize& s) { return s.axis >= first; };
     const std::vector<BoundedSize>& all = sizes(x);
-    const bool one_result =
-        std::count(n->outputs.begin() + 1, n->outputs.end(), nullptr) + 1 == int64_t(n->outputs.size());
-    if (first < 0 || !one_result || std::none_of(all.begin(), all.end(), is_normalised)) return n;
+    if (first < 0 || std::none_of(all.begin(), all.end(), is_normalised)) return n;
     return replaced(g, n, normalized_rows(g, *n, int(first), op));
   }
   if (!along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
@@ -156,7 +170,7 @@ Value* BoundedSizes::normalized(Graph& g, Node* n, Value* x, int first) {
     return made(g, n, kind, inputs, derived(base, "_step" + to_text(int64_t(step++))), attrs);
   };
   const std::vector<SizeForm> shape = forms(n->inputs[0]);
-  Value* y = standardized(g, *n, to_type(op, x, wide_type(t)), first, true, op);
+  Value* y = standardized(g, *n, to_type(op, x, wide_type(t)), first, true, op).y;
   if (rank_of(y) != int(shape.size())) y = viewed(g, n, y, shape, derived(base, "_whole"));
   Dims channels(shape.size() - 1, 1);
   channels[0] = -1;

@@ -40,8 +40,10 @@ bool drops_what_is_one(const Node& n) {
 /// Is operand `i` a table that positions lead into along this axis? They lead to counted elements only.
 bool is_table(const Node& n, size_t i, int axis) {
   if (i != 0) return false;
-  if (n.is("GatherND") && n.inputs.size() > 1 && n.inputs[1] && rank_of(n.inputs[1]) > 0)
-    return n.attr_int("batch_dims", 0) == 0 && axis < int(dims_of(n.inputs[1]).back());
+  if (n.is("GatherND") && n.inputs.size() > 1 && n.inputs[1] && rank_of(n.inputs[1]) > 0) {
+    const int64_t first = n.attr_int("batch_dims", 0);
+    return axis >= first && axis - first < dims_of(n.inputs[1]).back();
+  }
   if (!n.is("Gather")) return false;
   const int64_t along = n.attr_int("axis", 0);
   return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;

@@ -143,6 +143,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
   if (n->is("Tile")) return tile(g, n);
   if (n->is("Compress")) return choose(g, n);
+  if (n->is("Unique")) return distinct(g, n);
   if (Node* counted = count_mask(g, n); counted != n) return counted;
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
     if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;

@@ -56,17 +56,18 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   if (!x || !at || !x->type.is_static_tensor() || !at->type.is_static_tensor() || !is_int(at->type.dtype)) return;
   const int64_t axis = axis_from_front(n->attr_int("axis", 0), x);
   if (!tuples && (axis < 0 || axis >= rank_of(x))) return;
+  const int64_t first = tuples ? n->attr_int("batch_dims", 0) : axis;  // of the axes that positions lead along
   const int64_t numbers = tuples ? (rank_of(at) > 0 ? dims_of(at).back() : 0) : 1;
-  if (tuples && (numbers < 1 || numbers > rank_of(x) || n->attr_int("batch_dims", 0) != 0)) return;
+  if (tuples && (numbers < 1 || first < 0 || numbers > rank_of(x) - first)) return;
   bool counted = false;
-  for (int d = 0; d < numbers; d++) counted = counted || find(x, tuples ? d : int(axis));
+  for (int64_t d = first; d < first + numbers; d++) counted = counted || find(x, int(d));
   int budget = 200;
   const ModelText& name = n->outputs.at(0)->name;
   const bool stays = (is_counted(at) || in_body_) && from_front(at, budget);
   if (counted && !stays) {
     const std::vector<SizeForm> all = forms(x);
-    const auto first = all.begin() + std::ptrdiff_t(tuples ? 0 : axis);
-    const std::vector<SizeForm> lengths(first, first + std::ptrdiff_t(numbers));
+    const auto begin = all.begin() + std::ptrdiff_t(first);
+    const std::vector<SizeForm> lengths(begin, begin + std::ptrdiff_t(numbers));
     if (!lie_below(at, lengths)) g.set_input(n, 1, positions_from_front(g, n, at, lengths, name));
   }
   // As many as there are positions, whatever the table has along other axes.

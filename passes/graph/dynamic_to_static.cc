@@ -205,6 +205,7 @@ class Sweep {
     if (!n->regions.empty()) {
       return loop(g, sizes.loop_of_scan(g, n), sizes, outermost, first);
     }
+    n = sizes.transform(g, n);
     if (expand(g, n, sizes)) return;
     if (sizes.replace_shape(g, n)) return;
     n = sizes.look_across(g, n);

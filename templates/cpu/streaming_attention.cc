@@ -173,7 +173,7 @@ class Builder {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));
                    Expr y = load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse));
-                   if (s_.none == None::ZeroIfNaN) y = select(total > nothing, y, broadcast(nothing));
+                   if (s_.none == None::ZeroIfNaN) y = select(total >= nothing, y, broadcast(nothing));  // NaN is not
                    for (const DType t : s_.rounded) y = cast(t, y);
                    return store(fn_.outputs[0], index, y);
                  }));

@@ -195,11 +195,11 @@ Stmt AttentionLoops::softmax(const Expr& step) const {
 
 Expr AttentionLoops::inverse(const Expr& sum) const {
   const Expr one = make_float(DType::F32, 1);
-  if (m_.zero_if_nan) return select(sum > zero(DType::F32), one / sum, zero(DType::F32));
-  return one / (m_.zero_if_none ? select(eq(sum, zero(DType::F32)), one, sum) : sum);
+  return one / (m_.zero_if_none || m_.zero_if_nan ? select(eq(sum, zero(DType::F32)), one, sum) : sum);
 }
 
-// A sum of values times `scale`, which is 0 where the weights would be NaN: then the sum is NaN, too.
+// A sum of values times `scale`. NaN among the scores makes both NaN, and all weights 0. Where no key counts the weights are 0 already,
+// and so is the sum, unless a value is not finite.
 Expr AttentionLoops::weighted(const Expr& sum, const Expr& scale) const {
   return m_.zero_if_nan ? select(scale > zero(DType::F32), sum * scale, zero(DType::F32)) : sum * scale;
 }
