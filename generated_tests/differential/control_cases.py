@@ -254,6 +254,11 @@ def loop_cases():
             z, ws = Loop (trips, , s0) <body = b (int64 i, bool c, float[1,2] p) => (bool on, float[1,2] t, float[{part}] w) {{ q = Add(p, r)  t = Neg(q)  {view}  on = Identity(c) }}>
             last = Exp(z)
             y = Exp(ws)""", {"s0": (1, 2), "r": (2,)}, {"ax": ints(0), "two": ints(2), "trips": np.int64(3)}, outputs=("last", "y"))
+    for name, body in (("as_it_is", "c = Identity(a)  q = Identity(p)"), ("computed", "c = Neg(a)  q = Identity(p)"), ("twice", "c = Identity(a)  q = Reshape(p, all)")):
+        many = "35" if name == "twice" else "7,5"
+        yield Case(f"scan_whose_part_nobody_reads_{name}", f"""
+            t, none = Scan (w, z) <num_scan_inputs = 2, body = b (float[7,5] p, float[7,2] a) => (float[7,2] c, float[{many}] q) {{ {body} }}>
+            y = Transpose <perm = [1, 2, 0]> (t)""", {"w": (2, 7, 5), "z": (2, 7, 2)}, {"all": ints(-1)})
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 

@@ -77,6 +77,13 @@ def byte_cases(rng):
     yield Case("requantise_sum", "a = DequantizeLinear (x, s, z)\n b = DequantizeLinear (u, t, n)\n c = Add (a, b)\n y = QuantizeLinear (c, v, w)",
                {"x": some(rng, U8, (3, 37)), "u": some(rng, I8, (3, 37))},
                {"s": F32(0.0625), "z": U8(100), "t": F32(0.125), "n": I8(-4), "v": F32(0.25), "w": U8(120)})
+    # Whatever byte NaN becomes, it is one.
+    holes = np.where(np.arange(64) % 5 == 0, np.nan, rng.uniform(-20, 300, 64)).astype(F32)
+    for name, to in (("u8", 2), ("s8", 3)):
+        for rounded in ("Identity", "Round"):
+            yield Case(f"bytes_of_nan_{name}_{rounded.lower()}", f"r = {rounded} (x)\n c = Clip (r, low, high)\n b = Cast <to = {to}> (c)\n f = Cast <to = 1> (b)\n"
+                       " over = Max (f, low)\n inside = Min (over, high)\n same = Equal (inside, f)\n n = IsNaN (x)\n y = Where (n, low, f)", {"x": holes},
+                       {"low": F32(0), "high": F32(100)}, outputs=("y", "same"))
     yield Case("numbers_of_bytes", "a = Cast <to = 1> (x)\n b = Mul (a, h)\n c = Cast <to = 6> (b)\n y = Add (c, c)", {"x": some(rng, I8, (4, 50))}, {"h": F32(1.5)})
 
 

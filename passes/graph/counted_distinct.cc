@@ -39,8 +39,7 @@ Node* BoundedSizes::distinct(Graph& g, Node* n) {
   const int axis = by_axis ? int(axis_from_front(n->attr_int("axis", 0), x)) : 0;
   const auto rows = find(x, axis);
   Value* whole = x;
-  for (const BoundedSize& s : std::vector(sizes(x)))
-    whole = filled(g, n, whole, s, s.axis == axis ? "edge" : "zero");
+  for (const BoundedSize& s : std::vector(sizes(x))) whole = filled(g, n, whole, s, s.axis == axis ? "edge" : "zero");
   const bool corrects = rows && !many.empty();
   if (corrects) names[3] = derived(base, "_all");
   if (corrects && names[2].empty()) names[2] = derived(base, "_like");
@@ -55,7 +54,8 @@ Node* BoundedSizes::distinct(Graph& g, Node* n) {
   if (count && rows && counts_.least(*counts_.find(rows->count)) < 1)
     count = add_op(g, n, "Min", {count, rows->count}, derived(base, "_of_some"));
   Node* last = count ? count->producer : u;
-  std::vector<Value*> results(u->outputs.begin(), u->outputs.begin() + std::ptrdiff_t(std::min<size_t>(4, u->outputs.size())));
+  std::vector<Value*> results(u->outputs.begin(),
+                              u->outputs.begin() + std::ptrdiff_t(std::min<size_t>(4, u->outputs.size())));
   results.resize(4);
   if (corrects) {
     results[3] = without_rows_behind(g, n, u->outputs[3], u->outputs[2], *rows, many);

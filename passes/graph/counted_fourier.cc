@@ -29,9 +29,11 @@ std::optional<FourierTransform> BoundedSizes::fourier_transform(const Node& n) {
   const int64_t at = axis_from_front(along->front(), x);
   const int last = rank_of(x) - 1;
   if (at < 0 || at >= last || find(x, last) || dims_of(x).back() < 1 || dims_of(x).back() > 2) return std::nullopt;
-  FourierTransform t{n.attr_int("inverse", 0) != 0, n.attr_int("onesided", 0) != 0, int(at), {}, form_along(x, int(at))};
-  const auto given = length ? element(length, 0)
-                            : t.gives_real() ? (t.have - fixed_size(1)) * 2 : std::optional(t.have);
+  FourierTransform t{
+      n.attr_int("inverse", 0) != 0, n.attr_int("onesided", 0) != 0, int(at), {}, form_along(x, int(at))};
+  const auto given = length           ? element(length, 0)
+                     : t.gives_real() ? (t.have - fixed_size(1)) * 2
+                                      : std::optional(t.have);
   if (!given) return std::nullopt;
   t.length = *given;
   return t;
@@ -50,9 +52,7 @@ class FourierNodes {
   Value* integer(int64_t v) { return g_.add_constant(name(), scalar_constant(DType::I64, double(v))); }
   Value* list(const std::vector<int64_t>& v) { return g_.add_constant(name(), int64_constant(v)); }
   Value* real(DType type, double v) { return g_.add_constant(name(), scalar_constant(type, v)); }
-  Value* to(Value* v, DType type) {
-    return v->type.dtype == type ? v : op("Cast", {v}, {{"to", int64_t(type)}});
-  }
+  Value* to(Value* v, DType type) { return v->type.dtype == type ? v : op("Cast", {v}, {{"to", int64_t(type)}}); }
   Value* up_to(Value* end) { return op("Range", {integer(0), end, integer(1)}); }
   /// Of real parts, 0, or imaginary ones, 1.
   Value* row(Value* v, int64_t which) { return op("Gather", {v, list({which})}, {{"axis", int64_t(-2)}}); }
@@ -103,11 +103,10 @@ Node* BoundedSizes::transform(Graph& g, Node* n) {
   }
   if (counts_.least(t->length) < (t->gives_real() ? 1 : 0)) return n;
   const DType wide = x->type.dtype == DType::F64 ? DType::F64 : DType::F32;
-  FourierNodes nodes(
-      g, n->outputs.at(0)->name,
-      [&](const char* op, const std::vector<Value*>& inputs, const ModelText& name, const Attrs& attrs) {
-        return made(g, n, op, inputs, name, attrs);
-      });
+  FourierNodes nodes(g, n->outputs.at(0)->name,
+                     [&](const char* op, const std::vector<Value*>& inputs, const ModelText& name, const Attrs& attrs) {
+                       return made(g, n, op, inputs, name, attrs);
+                     });
   const auto number = [&](const SizeForm& f) { return number_of(g, n, f, nodes.name()); };
   Value* length = number(counts_.larger(t->length, fixed_size(1)));  // divided by where there is nothing, too
   const bool half = t->onesided && !t->inverse;
@@ -116,7 +115,8 @@ Node* BoundedSizes::transform(Graph& g, Node* n) {
   Value* products =
       nodes.op("Mul", {nodes.op("Unsqueeze", {j, nodes.list({1})}), nodes.op("Unsqueeze", {k, nodes.list({0})})});
   Value* places = nodes.op("Mod", {products, length});
-  Value* turns = nodes.op("Mul", {nodes.to(nodes.up_to(length), DType::F64), nodes.real(DType::F64, 2 * std::numbers::pi)});
+  Value* turns =
+      nodes.op("Mul", {nodes.to(nodes.up_to(length), DType::F64), nodes.real(DType::F64, 2 * std::numbers::pi)});
   Value* angles = nodes.op("Div", {turns, nodes.to(length, DType::F64)});
   const auto table = [&](const char* function) {
     return nodes.op("Gather", {nodes.to(nodes.op(function, {angles}), wide), places});

@@ -13,8 +13,8 @@
 // - Bytes that are dequantised where they were quantised are the integers that they were rounded to.
 //
 // Needs: vectors of f32; integers as bounds, on both sides and within the type, and as zero points. A bound that is a choice gives
-// its number for NaN, and still does. Where bounds are max and min, NaN means nothing, so that what becomes of it may differ: rows
-// have those only where sums of integers are scaled, and a zero point is moved behind them only there.
+// its number for NaN, and still does. Where bounds are max and min, as a Clip in front of a Cast, ONNX does not say which byte NaN
+// becomes, but it is one: one of the bounds becomes a choice, unless sums of integers are scaled, which are never NaN.
 #include "passes/loop/round_to_bytes.h"
 
 #include <cmath>
@@ -33,11 +33,15 @@ Expr without_broadcast(const Expr& e) {
   return k ? k->value : e;
 }
 
+std::optional<double> small_number(const Expr& e) {
+  const FloatImm* k = as<FloatImm>(without_broadcast(e));
+  return k && std::abs(k->value) <= kMostConstant ? std::optional(k->value) : std::nullopt;
+}
+
 // A small integer, as a float.
 std::optional<double> small_constant(const Expr& e) {
-  const FloatImm* k = as<FloatImm>(without_broadcast(e));
-  const bool fits = k && std::abs(k->value) <= kMostConstant && k->value == std::floor(k->value);
-  return fits ? std::optional(k->value) : std::nullopt;
+  const auto k = small_number(e);
+  return k && *k == std::floor(*k) ? k : std::nullopt;
 }
 
 std::optional<int64_t> integer(const Expr& e) {
@@ -121,10 +125,28 @@ bool is_scaled_integer(const Expr& e) {
   return (x && is_int(x->value->dtype)) || (y && is_int(y->value->dtype));
 }
 
-bool may_move_zero(const Rounded& r) {
-  bool takes_nan = false;
-  for (const Bound& b : r.bounds) takes_nan = takes_nan || b.takes_nan;
-  return r.zero == 0 || takes_nan || is_scaled_integer(r.inner);
+// One of the bounds takes NaN where there may be any: no byte is NaN.
+void take_nan(Rounded& r) {
+  const auto any = std::any_of(r.bounds.begin(), r.bounds.end(), [](const Bound& b) { return b.takes_nan; });
+  if (!any && !r.bounds.empty() && !is_scaled_integer(r.inner)) r.bounds[0].takes_nan = true;
+}
+
+// Never NaN: sums of integers that are scaled, rounded, or more by a number.
+bool is_number(const Expr& e) {
+  const Apply* k = as<Apply>(e);
+  if (!k || is_scaled_integer(e)) return bool(k);
+  const bool moved = (k->op == Op::Add || k->op == Op::Sub) && as<FloatImm>(without_broadcast(k->args[1]));
+  return (moved || k->op == Op::Round) && is_number(k->args[0]);
+}
+
+// min(max(x, low), high) of an x that is not rounded: with a choice for max, where the lower bound stands for NaN.
+Expr bounded_byte(DType t, const Expr& value) {
+  const Apply *top = as<Apply>(value), *bottom = top && top->op == Op::Min ? as<Apply>(top->args[0]) : nullptr;
+  if (!bottom || bottom->op != Op::Max || is_number(bottom->args[0])) return {};
+  const auto low = small_number(bottom->args[1]), high = small_number(top->args[1]);
+  if (!low || !high || !is_within({*low, *high}, t)) return {};
+  const Expr &x = bottom->args[0], &least = bottom->args[1];
+  return cast(t, min(select(apply(Op::Gt, {x, least}), x, least), top->args[1]));
 }
 
 // round(inner) within its bounds.
@@ -166,8 +188,9 @@ class RoundToBytes {
   }
 
   Expr quantised(DType t, const Expr& value) {
-    const auto r = rounded(value);
-    if (!r || !is_within(interval_of(*r), t) || !may_move_zero(*r)) return {};
+    auto r = rounded(value);
+    if (!r || !is_within(interval_of(*r), t)) return bounded_byte(t, value);
+    take_nan(*r);
     const Expr whole = bounded_before(*r);
     Expr number = cast(DType::I32, whole);
     if (r->zero != 0) number = number + broadcast(make_int(DType::I32, int64_t(r->zero)));

@@ -352,6 +352,8 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
   s.trips = static_dims(n.inputs.at(count)->type.shape).at(0);
   if (s.trips == 0) return add_skipped_loop(n, count);
   std::vector<Operand> alive = captures(n);
+  // What is stacked lives from the first iteration's beginning on, before the parts that every iteration begins with.
+  const std::vector<Operand> results = stacked_results(n, count, alive);
   for (size_t k = 0; k < scanned; k++) {
     const Value* in = body.inputs().at(count + k);
     if (!in->is_used()) continue;
@@ -365,7 +367,6 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
     c.parts = s.trips;
     add_part(s.body, std::move(c));
   }
-  const std::vector<Operand> results = stacked_results(n, count, alive);
   add_nodes(body, s.body);
   const std::vector<CopyStep> parts = stacked_parts(n, results, count, out_back);
   s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);

@@ -176,10 +176,14 @@ std::vector<Buffer> loaded(const Expr& e) {
   return list;
 }
 
+// Operands that may be of any type are of the same one.
 bool takes(const Instruction& row, const std::vector<DType>& types) {
+  std::optional<DType> any;
   for (size_t i = 0; i < types.size(); i++) {
     const auto& may = row.operands[i].types;
     if (!may.empty() && std::find(may.begin(), may.end(), types[i]) == may.end()) return false;
+    if (may.empty() && any.value_or(types[i]) != types[i]) return false;
+    if (may.empty()) any = types[i];
   }
   return true;
 }

@@ -196,6 +196,19 @@ TEST(ScheduleTensorize, MovesTiles) {
   }
 }
 
+TEST(ScheduleTensorize, RefusesTilesOfAnotherType) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {16, 16}, false, DType::U8);
+  const TensorFn fn = b.take(b.compute("wide", {16, 16}, [&](const Exprs& i) {
+                         return cast(DType::F32, load(x, {i[1], i[0]}));
+                       })).fn;
+  Schedule s(fn);
+  EXPECT_NE(refusal([&] {
+              s.tensorize(s.loops(fn.outputs[0])[0], "transpose_tile");
+            }).find("the loop does not compute what the instruction does"),
+            std::string::npos);
+}
+
 TEST(ScheduleTensorize, RefusesOtherComputations) {
   auto why = [](const TensorFn& fn, const char* name) {
     auto [s, add] = quads(fn);
