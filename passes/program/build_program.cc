@@ -16,6 +16,7 @@
 #include "passes/program/plan_memory.h"
 #include "passes/program/plan_open_sizes.h"
 #include "passes/program/program_builder.h"
+#include "passes/program/verify_memory.h"
 
 namespace tc {
 
@@ -318,6 +319,7 @@ void ProgramBuilder::finish() {
     plan_open_sizes(p_, scratch_);
   else
     plan_memory(p_, scratch_);
+  if (cx_.options.verify_each) verify_memory(p_);
   cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64
   for (Weight& w : p_.weights) {
