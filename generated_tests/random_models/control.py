@@ -46,6 +46,35 @@ def result_like(body, dtype, shape, bounded):
     return body.op("Identity", source, kind="move")
 
 
+def handed_on(body, v, same_shape=False):
+    """The value as a body hands it on: itself, a copy, or a view of it; of the same shape where that is asked for."""
+    way = body.rng.choice(["", "Identity", "Identity", "Unsqueeze", "Reshape", "Flatten", "Concat", "Transpose"])
+    if not way:
+        return v
+    if way == "Unsqueeze" and body.opset >= 13:
+        longer = body.op("Unsqueeze", v, ints(body, body.rng.randrange(v.rank + 1)), kind="move")
+        return body.op("Reshape", longer, ints(body, list(v.shape)), kind="move") if same_shape and v.size else v if same_shape else longer
+    if way == "Reshape" and v.size:
+        flat = body.op("Reshape", v, ints(body, -1), kind="move")
+        return body.op("Reshape", flat, ints(body, list(v.shape)), kind="move") if same_shape else flat
+    if way == "Flatten" and v.rank and not same_shape:
+        return body.op("Flatten", v, kind="move")
+    if way == "Concat" and v.rank:
+        return body.op("Concat", v, kind="move", axis=0)
+    if way == "Transpose" and v.rank > 1:
+        turned = body.op("Transpose", v, kind="move", perm=[*range(1, v.rank), 0])
+        return body.op("Transpose", turned, kind="move", perm=[v.rank - 1, *range(v.rank - 1)]) if same_shape else turned
+    return body.op("Identity", v, kind="move")
+
+
+def all_handed_on(body, following, most, own=()):
+    """Next states and what is stacked, often one of the body's `own` inputs; now and then one value is several of them."""
+    seen = body.visible() + following
+    chosen = [body.rng.choice(own if own and body.rng.random() < 0.3 else seen) for _ in range(body.rng.choice(most))] if seen else []
+    stacked = [handed_on(body, v) for v in chosen]
+    return [handed_on(body, v, True) if body.rng.random() < 0.3 else v for v in following], stacked
+
+
 def proto(body, inputs, outputs):
     """The body as ONNX writes it."""
     def info(v):
@@ -86,8 +115,8 @@ def loop(g, op):
         on = body.op("Less", number, ints(body, g.rng.choice([1, 2])), kind="move")
     following = [result_like(body, v.dtype, v.shape, True) for v in states]
     if len(following) > 1 and following[0].dtype == following[1].dtype and following[0].shape == following[1].shape and g.rng.random() < 0.5:
-        following[:2] = [body.op("Identity", inner[1], kind="move"), body.op("Identity", inner[0], kind="move")]
-    scanned = [body.op("Identity", v, kind="move") for v in g.rng.sample(body.visible(), min(len(body.visible()), g.rng.choice([0, 1, 2])))]
+        following[:2] = [inner[1], inner[0]]
+    following, scanned = all_handed_on(body, following, [0, 1, 2, 3], inner)
     if not following and not scanned:
         raise Unfit("no result")
     known = True if scanned else None
@@ -108,14 +137,16 @@ def scan(g, op):
     parts = [first]
     second = g.pick(lambda v: v.rank > 0 and v.shape[0] == many)
     axes = [axis]
-    if second is not None and g.rng.random() < 0.4:
+    if second is not None and g.rng.random() < 0.7:
         parts.append(second), axes.append(0)
     backwards = [g.rng.random() < 0.3 for _ in parts]
     inner = [parameter(body, v, exact=not is_float(v.dtype)) for v in states]
     slices = [parameter(body, Value("", np.take(v.array, many - 1 if b else 0, axis=a), v.exact)) for v, a, b in zip(parts, axes, backwards)]
     grow(body, 5)
     following = [result_like(body, v.dtype, v.shape, True) for v in states]
-    scanned = [body.op("Identity", v, kind="move") for v in g.rng.sample(body.visible(), min(len(body.visible()), g.rng.choice([1, 1, 2])))]
+    following, scanned = all_handed_on(body, following, [1, 1, 2, 3], slices)
+    if not scanned:
+        raise Unfit("nothing to stack")
     attributes = {"body": proto(body, [*inner, *slices], [*following, *scanned]), "num_scan_inputs": len(parts), "scan_input_axes": axes, "scan_input_directions": [int(b) for b in backwards]}
     if g.rng.random() < 0.5:
         attributes["scan_output_axes"] = [g.rng.randrange(v.rank + 1) for v in scanned]

@@ -66,6 +66,11 @@ class Generator(unittest.TestCase):
         self.assertGreater(len({m.graph.opset for m in models}), 15)
 
 
+def by_runtime(model):
+    session = onnxruntime.InferenceSession(model.proto().SerializeToString(), OPTIONS, providers=["CPUExecutionProvider"])
+    return session.run(None, {v.name: v.array for v in model.inputs})
+
+
 class OtherWays(unittest.TestCase):
     def test_wrapped_models_mean_the_same(self):
         compared, used = 0, set()
@@ -74,7 +79,9 @@ class OtherWays(unittest.TestCase):
             proto = model.proto()
             used |= {node.op_type for node in walk(proto.graph)} | {"a function" for _ in proto.functions}
             try:
-                arrays = onnxruntime.InferenceSession(proto.SerializeToString(), OPTIONS, providers=["CPUExecutionProvider"]).run(None, {v.name: v.array for v in model.inputs})
+                if verdict(model, by_runtime(dataclasses.replace(model, wrapping=False)))[0] == "failed":
+                    continue  # ONNX Runtime loses what its own loops hand on
+                arrays = by_runtime(model)
             except Exception:
                 continue  # ONNX Runtime lacks an operator
             self.assertNotEqual(verdict(model, arrays)[0], "failed", seed)
@@ -163,6 +170,19 @@ class Judge(unittest.TestCase):
         model = Model(1, g, [y])
         self.assertEqual(verdict(model, [y.array])[0], "passed")
         self.assertEqual(verdict(model, [y.array + np.float32(0.5)])[0], "unstable")
+
+    def test_loops_are_gone_through_one_iteration_at_a_time(self):
+        g = small_graph()
+        body = onnx.parser.parse_graph("body (int64 i, bool go, int64[1] s, int64[1] t) => (bool more, int64[1] u, int64[1] v, int64 n)"
+                                       " <int64[1] one = {1}, int64 two = {2}> { v = Add(s, one)  u = Identity(t)  n = Identity(i)  more = Less(i, two) }")
+        a, b, n = g.op("Loop", g.known(np.int64(9)), None, g.known(np.int64([10])), g.known(np.int64([20])), body=body, outputs=3)
+        self.assertEqual((a.array.tolist(), b.array.tolist(), n.array.tolist()), ([21], [12], [0, 1, 2]))
+        body = onnx.parser.parse_graph("body (int64[1] s, int64[2] x) => (int64[1] t, int64[2] y, int64[1] z) <int64[1] first = {0}>"
+                                       " { p = Gather(x, first)  t = Add(s, p)  y = Identity(x)  z = Identity(s) }")
+        rows = g.known(np.int64([[1, 2, 3], [4, 5, 6]]))
+        t, y, z = g.op("Scan", g.known(np.int64([0])), rows, body=body, num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1],
+                       scan_output_axes=[1, 0], scan_output_directions=[0, 1], outputs=3)
+        self.assertEqual((t.array.tolist(), y.array.tolist(), z.array.tolist()), ([6], [[3, 2, 1], [6, 5, 4]], [[5], [3], [0]]))
 
     def test_what_rounding_does_inside_of_a_loop(self):
         # Constants alone: 0.3 * 0.7 - 0.21 is 0, or what rounding leaves of it.

@@ -125,6 +125,10 @@ def choose_outputs(rng, g):
     leaves = [r for r in results if r.name not in read]
     if len(leaves) > 1 and rng.random() < 0.15:
         leaves.remove(rng.choice(leaves))
+    iterated = {id(r) for node in g.nodes if node.proto.op_type in ("Loop", "Scan") for r in node.results}
+    for r in [r for r in leaves if id(r) in iterated]:  # nobody reads some of what loops stack
+        if len(leaves) > 1 and rng.random() < 0.4:
+            leaves = [v for v in leaves if v is not r]
     chosen = leaves + [r for r in results if r.name in read and rng.random() < 0.08]
     if g.inputs and rng.random() < 0.02:
         chosen.append(rng.choice(g.inputs))

@@ -364,6 +364,17 @@ def normalized(b):
                 b.output(results[k])
 
 
+def padded_by_nothing(b):
+    """Pads that are computed, and none: the operand itself, an input as well as what others read."""
+    x = b.input("x", ["n", 5])
+    n = size(b, x, 0)
+    none = b.op("Concat", b.op("Sub", n, n), b.ints(0, 0, 0), axis=0)
+    b.output(b.op("Pad", x, none))
+    y = b.op("Relu", x)
+    b.output(y)
+    b.output(b.op("Tanh", b.op("Pad", y, none, mode="edge")))
+
+
 def transformed(b, kinds=range(2)):
     """Signals as long as the caller's, real and complex, there and back; to another length, known or not."""
     b.imports[""] = 20
@@ -394,5 +405,5 @@ ALL = [
     (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}), (distinct, {"n": (1, 40), "m": (1, 3)}), (distinct, {"n": (0, 9), "m": (1, 8)}), (gathered_by_row, {"n": (1, 7), "m": (1, 9)}),
-    (gathered_by_row, {"n": (1, None), "m": (1, 9)}), (transformed, {"n": (1, 12), "m": (1, 15)}), (normalized, {"n": (1, 3), "m": (1, 30)}),
+    (gathered_by_row, {"n": (1, None), "m": (1, 9)}), (transformed, {"n": (1, 12), "m": (1, 15)}), (normalized, {"n": (1, 3), "m": (1, 30)}), (padded_by_nothing, {"n": (1, 30)}),
 ]

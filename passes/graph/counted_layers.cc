@@ -99,6 +99,8 @@ Value* BoundedSizes::made(Graph& g, Node* before, const std::string& op, const s
 }
 
 Node* BoundedSizes::replaced(Graph& g, Node* n, Value* v) {
+  // Of a rewrite that had nothing to do: what others read keeps its name.
+  if (!v->producer || v->is_used()) v = made(g, n, "Identity", {v}, n->outputs.at(0)->name);
   Node* last = v->producer;
   last->outputs[0]->name = n->outputs.at(0)->name;
   g.replace_uses(n->outputs[0], last->outputs[0]);
