@@ -1,5 +1,6 @@
 """Models with symbolic sizes: name, model, the ranges of the sizes."""
 import numpy as np
+import across_models
 import attention_models
 import beside_models
 import cached_models
@@ -439,7 +440,7 @@ def name_of(build, ranges):
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges
