@@ -2,10 +2,12 @@
 //
 // A tensor is alive where a later step reads it before it is made anew. Going backwards through the steps, a loop is gone through
 // until nothing is new: what an iteration reads before it writes comes from the one before. What an iteration adds a part to, as
-// the stacked results of a Loop, is made by the loop as a whole.
+// the stacked results of a Loop, is made by the loop as a whole. Of slots in the same memory the one that was written last is what the
+// others have become: at the end of an iteration it is the next state, at the end of a run the state that is kept.
 #include "passes/program/verify_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,22 +17,22 @@
 namespace tc {
 namespace {
 
-using Roots = std::set<int>;  // of slots
+using Slots = std::set<int>;
 
 class Liveness {
  public:
   explicit Liveness(const Program& p) : p_(p) {}
 
   void run() {
-    Roots at_end;
+    Slots kept;
     for (size_t i = 0; i < p_.slots.size(); i++)
-      if (p_.slots[i].kept) at_end.insert(root(int(i)));
-    before(p_.steps, std::move(at_end), {}, true);
+      if (p_.slots[i].kept) kept.insert(int(i));
+    before(p_.steps, become(kept, p_.steps), {}, true);
   }
 
  private:
   struct Accesses {
-    Roots reads, writes;
+    Slots reads, writes;
     std::optional<std::pair<int64_t, int64_t>> scratch;  // from, to
   };
 
@@ -38,10 +40,11 @@ class Liveness {
     const int of = p_.slots[size_t(slot)].alias_of;
     return of >= 0 ? of : slot;
   }
-  void add(Roots& to, const Operand& o) const {
-    if (o.kind == Operand::Kind::Slot) to.insert(root(o.index));
+  bool is_part(int slot) const { return p_.slots[size_t(slot)].within >= 0; }
+  static void add(Slots& to, const Operand& o) {
+    if (o.kind == Operand::Kind::Slot) to.insert(o.index);
   }
-  void add(Roots& to, const std::optional<Operand>& o) const {
+  static void add(Slots& to, const std::optional<Operand>& o) {
     if (o) add(to, *o);
   }
 
@@ -70,36 +73,64 @@ class Liveness {
   }
 
   // Which writes of the list begin a tensor: the first ones, and the first ones behind a reader. Others make more parts of it.
-  std::vector<Roots> begun(const std::vector<Step>& list) const {
-    std::vector<Roots> all(list.size());
-    Roots open;
+  std::vector<Slots> begun(const std::vector<Step>& list) const {
+    std::vector<Slots> all(list.size());
+    Slots open;
     for (size_t i = 0; i < list.size(); i++) {
       const Accesses a = accesses(list[i]);
       for (const int r : a.reads) open.erase(r);
       if (adds_part(list[i])) continue;
-      for (const int r : a.writes)
-        if (open.insert(r).second) all[i].insert(r);
+      for (const int w : a.writes)
+        for (const int r : {w, is_part(w) ? root(w) : w})
+          if (open.insert(r).second) all[i].insert(r);
     }
     return all;
   }
 
-  void check_write(int written, const Roots& others) const {
+  // By root, the last of its slots that the steps write.
+  void last_written(const std::vector<Step>& list, std::map<int, int>& last) const {
+    for (const Step& s : list) {
+      if (const IfStep* k = std::get_if<IfStep>(&s.kind)) {
+        last_written(k->then, last);
+        last_written(k->otherwise, last);
+      } else if (const LoopStep* l = std::get_if<LoopStep>(&s.kind)) {
+        last_written(l->body, last);
+      }
+      for (const int w : accesses(s).writes)
+        if (!is_part(w)) last[root(w)] = w;
+    }
+  }
+  /// What holds these behind the steps.
+  Slots become(const Slots& slots, const std::vector<Step>& list) const {
+    std::map<int, int> last;
+    last_written(list, last);
+    Slots now;
+    for (const int s : slots) {
+      const auto it = is_part(s) ? last.end() : last.find(root(s));
+      now.insert(it == last.end() ? s : it->second);
+    }
+    return now;
+  }
+
+  void check_write(int written, const Slots& others) const {
     const Slot& s = p_.slots[size_t(written)];
     for (const int r : others) {
       if (r == written) continue;
       const Slot& o = p_.slots[size_t(r)];
+      if (root(r) == root(written) && (is_part(r) || is_part(written))) continue;
       if (s.offset + s.bytes <= o.offset || o.offset + o.bytes <= s.offset) continue;
       throw InternalError("slot " + std::to_string(written) + " is written over slot " + std::to_string(r) +
                           ", which is still read");
     }
   }
-  void check_step(const Accesses& a, const Roots& after) const {
+  void check_step(const Accesses& a, const Slots& after) const {
     for (const int w : a.writes) {
       check_write(w, after);
-      check_write(w, a.reads);
+      for (const int r : a.reads)
+        if (root(r) != root(w)) check_write(w, {r});  // else it is computed in place
     }
     if (!a.scratch || a.scratch->first == a.scratch->second) return;
-    for (const Roots* list : {&after, &a.reads, &a.writes})
+    for (const Slots* list : {&after, &a.reads, &a.writes})
       for (const int r : *list) {
         const Slot& o = p_.slots[size_t(r)];
         if (a.scratch->second <= o.offset || o.offset + o.bytes <= a.scratch->first) continue;
@@ -108,11 +139,11 @@ class Liveness {
   }
 
   /// What is alive before the steps. `behind`: where a ContinueStep may go.
-  Roots before(const std::vector<Step>& list, Roots live, const Roots& behind, bool checks) const {
-    const std::vector<Roots> begins = begun(list);
+  Slots before(const std::vector<Step>& list, Slots live, const Slots& behind, bool checks) const {
+    const std::vector<Slots> begins = begun(list);
     for (size_t i = list.size(); i-- > 0;) {
       if (const IfStep* k = std::get_if<IfStep>(&list[i].kind)) {
-        Roots then = before(k->then, live, behind, checks);
+        Slots then = before(k->then, live, behind, checks);
         live = before(k->otherwise, std::move(live), behind, checks);
         live.merge(then);
         add(live, k->condition);
@@ -125,30 +156,31 @@ class Liveness {
       const Accesses a = accesses(list[i]);
       if (std::holds_alternative<ContinueStep>(list[i].kind)) live.insert(behind.begin(), behind.end());
       if (checks) check_step(a, live);
-      for (const int r : begins[i]) live.erase(r);
+      for (const int r : begins[i]) std::erase_if(live, [&](int s) { return s == r || (is_part(s) && root(s) == r); });
       live.insert(a.reads.begin(), a.reads.end());
     }
     return live;
   }
 
-  Roots before(const LoopStep& loop, Roots behind, bool checks) const {
-    Roots number;
+  Slots before(const LoopStep& loop, Slots behind, bool checks) const {
+    Slots number;
     add(number, loop.iteration);
-    Roots live = behind;  // at the end of an iteration: of one that another follows, too
+    const Slots results = become(behind, loop.body);
+    Slots live = results;  // at the end of an iteration: of one that another follows, too
     for (size_t known = live.size() + 1; known != live.size();) {
       known = live.size();
-      Roots first = before(loop.body, live, behind, false);
+      Slots first = before(loop.body, live, results, false);
       for (const int r : number) first.erase(r);
-      live.merge(first);
+      live.merge(become(first, loop.body));
     }
-    Roots first = before(loop.body, live, behind, checks);
+    Slots first = before(loop.body, live, results, checks);
     if (checks)
       for (const int r : number) check_write(r, first);
     for (const int r : number) first.erase(r);
     first.merge(behind);
     for (const Step& s : loop.body)
       if (adds_part(s)) {
-        Roots made;
+        Slots made;
         add(made, std::get<CopyStep>(s.kind).to);
         for (const int r : made) first.erase(r);
       }

@@ -54,6 +54,40 @@ TEST(VerifyMemory, WhatReplacesAnotherIsTheSame) {
   Program p = program({0, 0}, {copy(kInput, slot(0)), copy(slot(0), slot(1)), copy(slot(1), kOutput)});
   p.slots[1].alias_of = 0;
   EXPECT_TRUE(is_right(p));
+  p.steps.push_back(copy(slot(0), kOutput));
+  EXPECT_FALSE(is_right(p)) << "what has been replaced is read";
+}
+
+TEST(VerifyMemory, PartsAreThereWithTheWhole) {
+  Program p = program({0, 0, 0},
+                      {copy(kInput, slot(2)), copy(slot(2), kOutput), copy(kInput, slot(0)), copy(slot(1), kOutput)});
+  p.slots[1].alias_of = 0, p.slots[1].within = 16, p.slots[1].offset = 16, p.slots[1].bytes = 16;
+  EXPECT_TRUE(is_right(p)) << "what lay there before is read no more";
+  p.steps.insert(p.steps.end() - 1, {copy(kInput, slot(2)), copy(slot(2), kOutput)});
+  EXPECT_FALSE(is_right(p));
+  // Made of parts, and read as a whole.
+  Program whole = program({0, 0, 32, 0}, {copy(kInput, slot(3)), copy(slot(3), kOutput), copy(kInput, slot(1)),
+                                          copy(kInput, slot(2)), copy(slot(0), kOutput)});
+  for (const size_t k : {size_t(1), size_t(2)})
+    whole.slots[k].alias_of = 0, whole.slots[k].within = int64_t(k - 1) * 32, whole.slots[k].bytes = 32;
+  EXPECT_TRUE(is_right(whole));
+  whole.steps.insert(whole.steps.end() - 1, {copy(kInput, slot(3)), copy(slot(3), kOutput)});
+  EXPECT_FALSE(is_right(whole));
+}
+
+// s is the state, q a step in its memory, t the next state.
+TEST(VerifyMemory, AStateIsReplacedBehindItsLastReader) {
+  LoopStep loop;
+  const auto of = [&](std::vector<Step> body) {
+    loop.body = std::move(body);
+    Program p = program({0, 0, 64}, {copy(kInput, slot(0)), {loop}, copy(slot(0), kOutput)});
+    p.slots[1].alias_of = 0;
+    return is_right(p);
+  };
+  EXPECT_TRUE(of({copy(slot(0), slot(1)), copy(slot(1), kOutput)})) << "the step is the next state";
+  EXPECT_TRUE(of({copy(slot(0), slot(1)), copy(slot(1), slot(2)), copy(slot(1), kOutput), copy(slot(2), slot(0))}));
+  EXPECT_FALSE(of({copy(slot(0), slot(1)), copy(slot(1), slot(2)), copy(slot(2), slot(0)), copy(slot(1), kOutput)}))
+      << "the next state gets there too early";
 }
 
 TEST(VerifyMemory, AStateIsAliveBehindTheLastStep) {
@@ -78,7 +112,8 @@ TEST(VerifyMemory, StackedResultsAreAliveInEveryIteration) {
   loop.body = {copy(kInput, slot(1), CopyStep::Part::From), copy(kInput, slot(0), CopyStep::Part::To)};
   EXPECT_FALSE(is_right(program({0, 0}, {{loop}, copy(slot(0), kOutput)})));
   EXPECT_TRUE(is_right(program({0, 64}, {{loop}, copy(slot(0), kOutput)})));
-  EXPECT_TRUE(is_right(program({0, 64, 0}, {copy(kInput, slot(2)), copy(slot(2), kOutput), {loop}, copy(slot(0), kOutput)})))
+  EXPECT_TRUE(
+      is_right(program({0, 64, 0}, {copy(kInput, slot(2)), copy(slot(2), kOutput), {loop}, copy(slot(0), kOutput)})))
       << "what lay there before the loop";
 }
 
