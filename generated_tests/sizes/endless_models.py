@@ -13,11 +13,12 @@ def rows(b):
 
 
 def words(b):
-    """Text that a run makes lies behind all tensors."""
+    """Text that a run makes lies behind all tensors; as numbers again it is that of the rows that are there."""
     b.imports[""] = 21
     ids = b.input("ids", ["batch", 3], TensorProto.INT64)
     word = b.op("StringConcat", b.op("Cast", ids, to=TensorProto.STRING), b.constant(np.array(["7", "", "11"], object)))
     b.output(b.op("Equal", word, b.constant(np.array("37", object))), TensorProto.BOOL)
+    b.output(b.op("Cast", word, to=TensorProto.FLOAT))
     b.output(b.op("Tanh", b.input("x", ["batch", 701])))
 
 

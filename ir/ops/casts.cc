@@ -55,19 +55,19 @@ Expr to_e8m0(const OpBuilder& b, const Expr& value, bool saturate) {
 Expr f64(double v) { return make_float(DType::F64, v); }
 /// 10^e for whole e, exact up to 22.
 Expr power_of_ten(const Expr& e) { return apply(Op::Pow, {f64(10), cast(DType::F64, e)}); }
-/// v * 10^e; powers beyond 10^300 are taken in two steps.
-Expr scaled(const Expr& v, const Expr& e) {
-  const Expr up = max(e, Expr(0)), down = max(Expr(0) - e, Expr(0));
+/// v * 10^(up - down); powers beyond 10^300 are taken in two steps.
+Expr scaled(const Expr& v, const Expr& up, const Expr& down) {
   const Expr first_up = min(up, Expr(300)), first_down = min(down, Expr(300));
   return v * power_of_ten(first_up) * power_of_ten(up - first_up) / power_of_ten(first_down) /
          power_of_ten(down - first_down);
 }
+Expr scaled(const Expr& v, const Expr& e) { return scaled(v, max(e, Expr(0)), max(Expr(0) - e, Expr(0))); }
 
 // --- text as a number
 
 /// Reads the number at the start of a string; positions and results are counters.
 struct NumberReader {
-  Expr text;
+  Expr text, size;
   bool is_float = false;
   Buffer at = counter("at"), negative = counter("negative"), digits = counter("digits"), seen = counter("seen");
   Buffer exponent = counter("exponent"), part = counter("part"), start = counter("start"), minus = counter("minus");
@@ -76,7 +76,7 @@ struct NumberReader {
 
   Expr byte(const Expr& i) const { return apply(Op::TextByte, {text, i}); }
   Expr here() const { return byte(value_of(at)); }
-  Expr inside() const { return value_of(at) < apply(Op::TextSize, {text}); }
+  Expr inside() const { return value_of(at) < size; }
   Expr is_here(char c) const { return inside() && eq(here(), Expr(int64_t(c))); }
   Expr is_digit() const { return inside() && here() >= Expr(int64_t('0')) && here() <= Expr(int64_t('9')); }
   Expr is_letter(char c) const { return is_here(c) || is_here(char(c - 32)); }
@@ -122,45 +122,61 @@ struct NumberReader {
   }
   /// Are the letters of `word` next, in any case?
   Expr spells(std::string_view word) const {
-    Expr all = value_of(start) + Expr(int64_t(word.size())) <= apply(Op::TextSize, {text});
+    Expr all = value_of(start) + Expr(int64_t(word.size())) <= size;
     for (size_t k = 0; k < word.size(); k++) {
       const Expr c = byte(value_of(start) + Expr(int64_t(k)));
       all = all && (eq(c, Expr(int64_t(word[k]))) || eq(c, Expr(int64_t(word[k] - 32))));
     }
     return all;
   }
-  Expr value(DType t) const {
+  /// What was read becomes an element of `out`.
+  Stmt give(const Buffer& out, const Exprs& i) const {
+    const DType t = out->dtype;
     const Expr none = eq(value_of(seen), 0), less = ne(value_of(negative), 0);
     if (!is_float) {
       const Expr n = select(less, -value_of(digits), value_of(digits));
       const Expr known = select(none || value_of(exponent) > Expr(0), out_of_range(DType::I64), n);
-      return t == DType::Bool ? ne(known, 0) : cast(t, known);
+      return store(out, i, t == DType::Bool ? ne(known, 0) : cast(t, known));
     }
     const Expr inf = make_float(DType::F64, std::numeric_limits<double>::infinity());
     const Expr nan = make_float(DType::F64, std::numeric_limits<double>::quiet_NaN());
-    const Expr word = select(spells("inf"), inf, select(spells("nan"), nan, out_of_range(DType::F64)));
+    const Var is_inf = make_var("is_inf", DType::Bool), is_nan = make_var("is_nan", DType::Bool);
+    const Expr named = select(Expr(is_inf), inf, select(Expr(is_nan), nan, out_of_range(DType::F64)));
+    const Var power = make_var("power"), up = make_var("up"), down = make_var("down"),
+              number = make_var("number", DType::F64);
     // Zero stays zero, whatever the power.
     const Expr e = select(eq(value_of(digits), 0), Expr(0), max(min(value_of(exponent), Expr(400)), Expr(-700)));
-    const Expr v = select(none, word, scaled(cast(DType::F64, value_of(digits)), e));
-    return cast(t, select(less, -v, v));
+    const Expr v = select(none, named, scaled(cast(DType::F64, value_of(digits)), up, down));
+    const Stmt signed_number = store(out, i, cast(t, select(less, -Expr(number), Expr(number))));
+    const Stmt scaled_number = let(power, e,
+                                   let(up, max(Expr(power), Expr(0)),
+                                       let(down, max(Expr(0) - Expr(power), Expr(0)), let(number, v, signed_number))));
+    return let(is_inf, spells("inf"), let(is_nan, spells("nan"), scaled_number));
   }
 };
 
-void define_number_of(OpBuilder& b, DType t) {
+/// The next operands say how many there are along `axes`; text behind these is not looked at.
+void define_number_of(OpBuilder& b, DType t, const std::vector<int64_t>& axes) {
   const Tensor x = b.in(0);
   const auto read =
       b.nest("number_of_text", {ValueType::tensor(t, x.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
         NumberReader r;
         r.is_float = is_float(t);
-        const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
-          r.text = x(i);
-          return seq({r.whole(), store(out[0], i, r.value(t))});
+        return for_each_index(x.dims(), [&](const Exprs& i) {
+          const Var text = make_var("text", DType::String), size = make_var("size");
+          r.text = Expr(text), r.size = Expr(size);
+          Stmt read = seq({r.whole(), r.give(out[0], i)});
+          for (const Buffer& c : {r.at, r.negative, r.digits, r.seen, r.exponent}) read = alloc(c, read);
+          if (r.is_float)
+            for (const Buffer& c : {r.part, r.start, r.minus}) read = alloc(c, read);
+          read = let(text, x(i), let(size, apply(Op::TextSize, {r.text}), read));
+          Expr there;
+          for (size_t k = 0; k < axes.size(); k++) {
+            const Expr below = i.at(size_t(axes[k])) < b.in(int(k) + 1)({});
+            there = there ? there && below : below;
+          }
+          return there ? if_then(there, read) : read;
         });
-        Stmt all = body;
-        for (const Buffer& c : {r.at, r.negative, r.digits, r.seen, r.exponent}) all = alloc(c, all);
-        if (!r.is_float) return all;
-        for (const Buffer& c : {r.part, r.start, r.minus}) all = alloc(c, all);
-        return all;
       });
   b.output(0, read[0]);
 }
@@ -287,7 +303,7 @@ bool expand_cast(Graph& g, Node* n, DType to) {
 void define_conversion(OpBuilder& b, DType t, const std::string& name) {
   const Tensor x = b.in(0);
   if (x.dtype() == t) return b.output(0, x);
-  if (x.dtype() == DType::String) return define_number_of(b, t);
+  if (x.dtype() == DType::String) return define_number_of(b, t, {});
   if (t == DType::String) b.unsupported("this cast to text cannot be compiled");  // others are rewritten
   const bool saturate = b.attr_int("saturate", 1) != 0;
   b.output(0, b.compute(name, t, x.dims(), [&](const Exprs& i) {
@@ -333,6 +349,13 @@ OpFamily cast_ops() {
   };
   const OpFamily others = {
       {"text_of_number", 1, {}, define_text_of_number, "x characters", "text_of_number", "tc"},
+      {"number_of_text",
+       1,
+       {{"axes", std::vector<int64_t>()}, {"to", {}}},
+       [](OpBuilder& b) { define_number_of(b, target_type(b), b.attr_ints("axes")); },
+       "x counts",
+       "number_of_text",
+       "tc"},
       {"BitCast", 26, {{"to", {}}}, define_bit_cast},
   };
   return joined({all_marked(OpTrait::SameSizes, casts), others});

@@ -256,6 +256,7 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  Node* number_of_text(Graph& g, Node* n);
   Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);

@@ -6,6 +6,7 @@
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y = MeanVarianceNormalization(x)         ->   d = x - ReduceMean(x, axes)   y = d / (sqrt(ReduceMean(d d, axes)) + 1e-9)
 //   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
+//   y = Cast(x) {to = f32}   x of text       ->   y = tc.number_of_text(x, n): what lies behind need not be a number
 //   y = QLinearConcat(s, z, a, sa, za, ...)  ->   y = QuantizeLinear(Concat(DequantizeLinear(a, sa, za), ...), s, z)
 // TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
 // bound begins with what they give.
@@ -117,6 +118,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
   if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
   if (n->is("STFT")) return frames(g, n);
+  if (n->is("Cast") && x->type.dtype == DType::String) return number_of_text(g, n);
   if (n->is("DynamicQuantizeLinear")) {
     for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
       g.set_input(n, 0, filled(g, n, n->inputs[0], size, "zero"));
@@ -197,6 +199,22 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
   shape[2] = fixed_size(channels / groups);
   Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
   return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+Node* BoundedSizes::number_of_text(Graph& g, Node* n) {
+  Value* x = n->inputs[0];
+  std::vector<Value*> operands = {x};
+  std::vector<int64_t> axes;
+  for (const BoundedSize& s : sizes(x)) {
+    axes.push_back(s.axis);
+    operands.push_back(s.count);
+  }
+  Node* read = insert_for(g, *n, n, "number_of_text", operands, {n->outputs[0]->name},
+                          {{"axes", std::move(axes)}, {"to", n->attr_int("to", 0)}}, "tc");
+  note_sized(g, read, x, forms(x));
+  g.replace_uses(n->outputs[0], read->outputs[0]);
+  g.erase(n);
+  return read;
 }
 
 // The first elements of each row, as many as an operand says, in turn: no row has more than there are.

@@ -152,7 +152,7 @@ bool stores_at_own_index(const For& loop, const Buffer& result, size_t axis) {
 
 }  // namespace
 
-// Loops that end at a count say which elements are read, and so do those whose results are needed in part.
+// Loops that end at a count say which elements are read, and so do conditions, and those loops whose results are needed in part.
 void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result, const List& needed) {
   walk(
       s,
@@ -162,6 +162,14 @@ void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result,
         if (bool(named) && has_symbol(named)) {
           loads(k->value, known);
           nest(substitute(k->body, {{k->var.get(), k->value}}), known, result, needed);
+          return false;
+        }
+        if (const If* k = as<If>(x)) {
+          Known inside = known;
+          learn(k->condition, inside);
+          loads(k->condition, known);
+          nest(k->then, inside, result, needed);
+          if (k->otherwise) nest(k->otherwise, known, result, needed);
           return false;
         }
         const For* loop = as<For>(x);
