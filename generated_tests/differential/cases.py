@@ -248,6 +248,8 @@ def mask_cases():
         yield Case(f"mask_not_{op.lower()}", f"n = {op} (x, z)\n y = Not (n)", {"x": a, "z": b})
         yield Case(f"mask_where_not_{op.lower()}", f"n = {op} (x, z)\n m = Not (n)\n y = Where (m, v, w)", {"x": a, "z": b, "v": np.nan_to_num(numbers), "w": np.arange(427, dtype=np.float32).reshape(7, 61)})
     ends = np.tile(np.array([[-np.inf, np.inf, np.nan, 0, 1, -1, -np.inf]], np.float32), 3)
+    large = np.float32([1e36, -1e36, 3e35, 2, 1e-30, 3e38, -3e38, 5])
+    yield Case("factors_beyond_the_largest", "a = Mul (x, up)\n b = Mul (a, down)\n y = IsInf (b)", {"x": large}, {"up": np.float32(1000), "down": np.float32(0.001)})
     for kind in ("IsInf", "IsNaN"):  # C's isinf() is -1 of the negative one
         for name, body in (("i16", "i = {} (x)\n y = Cast <to = 5> (i)"), ("i64", "i = {} (x)\n y = Cast <to = 7> (i)"), ("sum", "i = {} (x)\n k = Cast <to = 7> (i)\n y = ReduceSum (k)"),
                            ("equal", "i = {0} (x)\n k = {0} (z)\n y = Equal (i, k)")):

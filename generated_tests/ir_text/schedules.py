@@ -49,6 +49,20 @@ def computes(check, tmp, model):
         check(f"{name} are right", told.returncode == 0, told.stdout + told.stderr)
 
 
+SIZED = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[N,9] x) => (float[N,9] y) { y = Relu(x) }
+"""
+
+
+def copies_of_the_caller(check, tmp):
+    """On CUDA kernels of their own fill the room behind what the caller has; a schedule may give them scratch memory, too."""
+    model, file = tmp / "sized.onnxtxt", tmp / "tiles.tc"
+    model.write_text(SIZED)
+    file.write_text('schedule "*"\n  cache_read(x, j, workspace)\n')
+    told = run(TOOL, "verify", model, "--target", "cuda", "--dim", "N=2..8", "--schedules", file, "--against", "interpreter", "--verify-each")
+    check("tiles of what the caller has", told.returncode == 0, told.stdout + told.stderr)
+
+
 def mistakes(check, tmp, model):
     file, out = tmp / "wrong.tc", tmp / "nothing"
     flags = [model, "--cpu", "x86-64-v3", "--schedules", file, "-o", out]
@@ -110,5 +124,6 @@ def work(check, tmp, model):
     tmp.mkdir()
     replayed(check, tmp, model)
     computes(check, tmp, model)
+    copies_of_the_caller(check, tmp)
     selected(check, tmp, model)
     mistakes(check, tmp, model)

@@ -73,7 +73,9 @@ bool same_steps(Graph& g, Node* n, bool strict) {
   const Step outer = step_of(n, n->op);
   const Step inner = outer.x ? private_step(outer.x, n->op) : Step();
   if (!inner.x || inner.x->type != n->outputs[0]->type) return false;
-  if (!may_join(*n, inner.c->constant, outer.c->constant)) return false;
+  const Constant &first = inner.c->constant, &second = outer.c->constant;
+  if (!may_join(*n, first, second)) return false;
+  if (n->is("Mul") && is_float(inner.x->type.dtype) && !stays_in_range(first, false, second, false)) return false;
   const ModelText base = n->outputs[0]->name;
   Value* c = constant_op(g, n, n->op, {inner.c, outer.c}, derived(base, "_constant"));
   replace_node(g, n, add_op(g, n, n->op, {inner.x, c}, base));

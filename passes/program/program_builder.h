@@ -120,6 +120,8 @@ class ProgramBuilder {
   int kernel_for(const Backend& other, const Making& m, const Made& best, int kernel,
                  const std::vector<PlanLine>& packing);
   void add_variants();
+  /// Scratch memory is the call's next operand.
+  void add_scratch(Call& call);
   Call call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands);
   std::optional<FirstRow> first_row(Node& n, const LiveOutput& live, std::vector<const Value*> own,
                                     const std::vector<const Value*>& operands, const std::vector<int>& dead);

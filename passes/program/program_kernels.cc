@@ -144,6 +144,11 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   steps.push_back({std::move(call)});
 }
 
+void ProgramBuilder::add_scratch(Call& call) {
+  call.operands.push_back({Operand::Kind::Scratch, 0});
+  scratch_.push_back({step_, most_scratch(p_, call)});
+}
+
 Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands) {
   Call call;
   call.kernel = c.kernel;
@@ -162,10 +167,7 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
         call.operands.push_back(
             output_operand(n, next_output++, c.replaced < 0 ? nullptr : operands[size_t(c.replaced)]));
         break;
-      case Param::Role::Scratch:
-        call.operands.push_back({Operand::Kind::Scratch, 0});
-        scratch_.push_back({step_, most_scratch(p_, call)});
-        break;
+      case Param::Role::Scratch: add_scratch(call); break;
       case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
       case Param::Role::Strings: call.operands.push_back({Operand::Kind::Strings, 0}); break;
     }

@@ -35,8 +35,12 @@ void ProgramBuilder::call_own(const TensorFn& fn, std::vector<Operand> operands,
   size_t input = 0, output = fn.inputs.size();
   step_++;
   for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
+    if (p.role == Param::Role::Scratch) {  // of a schedule of the user's
+      add_scratch(call);
+      continue;
+    }
     const bool reads = p.role == Param::Role::Input;
-    check(reads || p.role == Param::Role::Output, "a copy needs inputs and outputs only");
+    check(reads || p.role == Param::Role::Output, "a copy needs inputs, outputs and scratch memory only");
     call.operands.push_back(operands.at(reads ? size_t(c.input_index.at(input++)) : output++));
     touch(call.operands.back());
   }
