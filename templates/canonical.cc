@@ -121,8 +121,8 @@ bool is_box(const Expr& condition, const std::vector<Axis>& axes) {
 
 // `x` padded: out[i] = inside ? x[i - begin] : constant, as the last stage. The stage's source then is the real result.
 //
-// Preconditions: the last stage, one load, a number elsewhere; index d of the load is axis d less a constant; the
-// condition is a box (is_box), namely the load's own bounds.
+// Preconditions: the last stage, one load, a number elsewhere; index d of the load is axis d less a constant, or both have one
+// element there; the condition is a box (is_box), namely the load's own bounds.
 struct Padded {
   Buffer source;
   Border border;
@@ -136,7 +136,7 @@ std::optional<Padded> trailing_pad(const TensorFn& fn) {
   Padded p{l->buffer, {static_dims(s.outputs[0]->shape), {}, static_dims(l->buffer->shape), k->no}};
   if (l->index.size() != s.axes.size()) return {};
   for (size_t d = 0; d < s.axes.size(); d++) {
-    if (is_const(l->index[d], 0) && p.border.dims[d] == 1) {
+    if (is_const(l->index[d], 0) && p.border.dims[d] == 1 && p.border.interior[d] == 1) {
       p.border.begin.push_back(0);
       continue;
     }
