@@ -95,8 +95,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.request.options.stop_after = known_label(v); }},
       {"--time-passes", "", "say how long each pass took", kCompiles, Any,
        [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
-      {"--verify-each", "", "check the graph's invariants after every pass", kCompiles, Any,
-       [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
+      {"--verify-each", "", "check the invariants of graphs and loops after every pass, and the plan of memory",
+       kCompiles, Any, [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
       {"--limit-memory", "MIB", "how much the model's constants may take (default 16384)", kImports, Any,
        [](CommandLine& c, const std::string& v) {
          c.request.import.max_tensor_bytes = limit("--limit-memory", v, INT64_MAX >> 20) << 20;
