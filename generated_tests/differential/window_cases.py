@@ -39,9 +39,9 @@ def part_cases():
     yield Case("concat_of_winograd", f"a = {conv} (x, u)\n b = Relu (a)\n c = {conv} (b, v)\n d = Concat <axis = 1> (c, b)\n e = {conv} (d, w)\n f, g = Split <axis = 1, num_outputs = 2> (e)\n h = {conv} (g, t)\n i = MaxPool <kernel_shape = [2,2]> (f)\n y = Relu (h)", {"x": (1, 32, 16, 18)},
                {"u": (32, 32, 3, 3), "v": (48, 32, 3, 3), "w": (64, 80, 3, 3), "t": (32, 32, 3, 3)}, outputs=("y", "i"), bar=3e-5)
     # One column of two is read, and padded along the other axis only.
-    for name, x, w, attributes in (("below", (3, 1, 2, 2), (1, 1, 3, 1), "pads = [0,0,1,0], strides = [2,2]"), ("above", (1, 1, 4, 2), (1, 1, 3, 1), "pads = [1,0,0,0], strides = [1,2]"),
+    for side, image, taps, words in (("below", (3, 1, 2, 2), (1, 1, 3, 1), "pads = [0,0,1,0], strides = [2,2]"), ("above", (1, 1, 4, 2), (1, 1, 3, 1), "pads = [1,0,0,0], strides = [1,2]"),
                                    ("behind", (2, 1, 2, 3), (1, 1, 1, 3), "pads = [0,0,0,1], strides = [2,2]"), ("some_channels", (2, 3, 2, 2), (4, 3, 3, 1), "pads = [0,0,1,0], strides = [2,2]")):
-        yield Case(f"conv_of_one_column_{name}", f"y = Conv <kernel_shape = [{w[2]},{w[3]}], {attributes}> (x, w)", {"x": x}, {"w": w})
+        yield Case(f"conv_of_one_column_{side}", f"y = Conv <kernel_shape = [{taps[2]},{taps[3]}], {words}> (x, w)", {"x": image}, {"w": taps})
     yield Case("pool_of_one_column", "y = MaxPool <kernel_shape = [3,1], pads = [1,0,1,0], strides = [1,2]> (x)", {"x": (1, 1, 4, 2)})
     yield Case("pad_of_one_column", "c = Slice (x, zero, one, last)\n y = Pad (c, pads)", {"x": (3, 4, 2)}, {"zero": ints(0), "one": ints(1), "last": ints(2), "pads": ints(0, 1, 0, 0, 2, 0)})
     yield Case("class_token", "p = Conv <strides = [4,4]> (x, w)\n q = Reshape (p, s)\n r = Transpose <perm = [0,2,1]> (q)\n t = Concat <axis = 1> (k, r)\n y = Add (t, e)", {"x": (1, 3, 32, 32)},
