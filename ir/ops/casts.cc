@@ -6,6 +6,7 @@
 // ones. Up to 17 digits count; a double may differ from the nearest in its last bit where there are more than 15.
 #include <limits>
 
+#include "ir/loop/conditions.h"
 #include "ir/ops/counting.h"
 #include "ir/ops/expansion.h"
 #include "ir/ops/helpers.h"
@@ -171,10 +172,7 @@ void define_number_of(OpBuilder& b, DType t, const std::vector<int64_t>& axes) {
             for (const Buffer& c : {r.part, r.start, r.minus}) read = alloc(c, read);
           read = let(text, x(i), let(size, apply(Op::TextSize, {r.text}), read));
           Expr there;
-          for (size_t k = 0; k < axes.size(); k++) {
-            const Expr below = i.at(size_t(axes[k])) < b.in(int(k) + 1)({});
-            there = there ? there && below : below;
-          }
+          for (size_t k = 0; k < axes.size(); k++) there = both(there, i.at(size_t(axes[k])) < b.in(int(k) + 1)({}));
           return there ? if_then(there, read) : read;
         });
       });

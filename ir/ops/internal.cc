@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/loop/conditions.h"
 #include "ir/ops/families.h"
 #include "ir/ops/helpers.h"
 
@@ -20,9 +21,6 @@ Exprs actual_sizes(OpBuilder& b, const Tensor& x, const std::vector<int64_t>& ax
   }
   return sizes;
 }
-
-/// a && b; b where there is no a yet.
-Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
 
 /// The first slices of x along some axes, as many as the other operands say, as one dense tensor at the start of y, which has
 /// room for all of x.

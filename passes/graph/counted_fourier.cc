@@ -39,7 +39,9 @@ std::optional<FourierTransform> BoundedSizes::fourier_transform(const Node& n) {
   return t;
 }
 
-// Nodes before a DFT, whose names end in the number of the step.
+namespace {
+
+/// Nodes before a DFT, whose names end in the number of the step.
 class FourierNodes {
  public:
   using Makes = std::function<Value*(const char* op, const std::vector<Value*>& inputs, const ModelText& name,
@@ -64,8 +66,6 @@ class FourierNodes {
   Makes make_;
   int step_ = 0;
 };
-
-namespace {
 
 /// What there is of the operand as the sum has it: behind the length nothing is asked for, and the other half of a spectrum is the
 /// same again, but for the two ends.

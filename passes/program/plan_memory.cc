@@ -192,6 +192,12 @@ int64_t largest_live_set(const std::vector<Slot>& slots, const std::vector<int>&
 
 }  // namespace
 
+int64_t most_scratch(const Program& p, const Call& c) {
+  int64_t bytes = p.kernels[size_t(c.kernel)].scratch_bytes;
+  for (const int k : c.by_variant) bytes = std::max(bytes, p.kernels[size_t(k)].scratch_bytes);
+  return bytes;
+}
+
 void plan_memory(Program& p, const std::vector<ScratchUse>& uses) {
   const Align aligned{p.align};
   const Scratch scratch(uses, aligned);

@@ -10,6 +10,9 @@ struct ScratchUse {
   int64_t bytes = 0;
 };
 
+/// Of the kernels that a call stands for on one processor or another.
+int64_t most_scratch(const Program& p, const Call& c);
+
 /// Sets the slots' offsets, arena_bytes, scratch_offset and scratch_bytes, naive_bytes and lower_bound_bytes.
 void plan_memory(Program& p, const std::vector<ScratchUse>& scratch = {});
 

@@ -89,13 +89,6 @@ bool is_counted_attention(const TensorFn& fn) {
          std::any_of(fn.stages.begin(), top, [&](const Stage& s) { return reduces(s, Op::Add); });
 }
 
-// Of the kernels that a call stands for on one processor or another.
-int64_t most_scratch(const Program& p, const Call& c) {
-  int64_t bytes = p.kernels[size_t(c.kernel)].scratch_bytes;
-  for (const int k : c.by_variant) bytes = std::max(bytes, p.kernels[size_t(k)].scratch_bytes);
-  return bytes;
-}
-
 std::vector<bool> are_constant(const std::vector<Constant>& list) {
   std::vector<bool> known;
   for (const Constant& c : list) known.push_back(c != nullptr);

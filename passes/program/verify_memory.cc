@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "passes/program/plan_memory.h"
 #include "support/error.h"
 
 namespace tc {
@@ -56,7 +57,7 @@ class Liveness {
         const bool writes = k.params[i].role == Param::Role::Output;
         add(writes ? a.writes : a.reads, c->operands[i]);
         if (c->operands[i].kind == Operand::Kind::Scratch)
-          a.scratch = {p_.scratch_offset, p_.scratch_offset + k.scratch_bytes};
+          a.scratch = {p_.scratch_offset, p_.scratch_offset + most_scratch(p_, *c)};
       }
     } else if (const CopyStep* m = std::get_if<CopyStep>(&s.kind)) {
       add(a.reads, m->from);
@@ -179,11 +180,8 @@ class Liveness {
     for (const int r : number) first.erase(r);
     first.merge(behind);
     for (const Step& s : loop.body)
-      if (adds_part(s)) {
-        Slots made;
-        add(made, std::get<CopyStep>(s.kind).to);
-        for (const int r : made) first.erase(r);
-      }
+      if (adds_part(s))
+        for (const int w : accesses(s).writes) first.erase(w);
     add(first, loop.trip_count);
     add(first, loop.start);
     return first;

@@ -12,10 +12,10 @@
 // and the second term, which depends on the column alone, is part of what the sums start with. Where a zero point of q
 // is left, too, the tile sums every row of p as well (dot4 with ones), and the epilogue takes zero * row sum away.
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cpu/contraction_builder.h"
 #include "templates/points.h"
 

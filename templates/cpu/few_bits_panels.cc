@@ -1,8 +1,8 @@
 // Recognises weights of few bits, and packs them in panels.
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cpu/few_bits.h"
 
 namespace tc {

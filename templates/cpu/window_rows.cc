@@ -17,12 +17,12 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cpu/tile.h"
 
 namespace tc {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/loop/conditions.h"
 #include "ir/loop/intrin.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 
 namespace tc {
 namespace {

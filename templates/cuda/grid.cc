@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cuda/template.h"
 #include "templates/sketch.h"
 

@@ -6,9 +6,9 @@
 //       acc[row][j] += p[row][k] * w[j]
 //   sums[part][row][column] = acc, barrier, added up in two steps, in order
 //   y[row][column] = epilogue(sum)
+#include "ir/loop/conditions.h"
 #include "ir/loop/intrin.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cuda/contraction.h"
 
 namespace tc {

@@ -4,11 +4,11 @@
 //   plain reads                copies that no thread waits for: 16 bytes each where neighbours are aligned, else a word;
 //                              what lies outside (the last tile, the border of a convolution) is filled with zeros
 //   computed, or converted     read into registers while the step before is multiplied, stored behind that
+#include "ir/loop/conditions.h"
 #include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "support/text.h"
-#include "templates/conditions.h"
 #include "templates/cuda/contraction.h"
 #include "templates/packed.h"
 

@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/equal.h"
 #include "ir/loop/visit.h"
-#include "templates/conditions.h"
 #include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"
 

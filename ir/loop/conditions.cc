@@ -1,4 +1,4 @@
-#include "templates/conditions.h"
+#include "ir/loop/conditions.h"
 
 #include "ir/loop/build.h"
 

@@ -1,4 +1,4 @@
-// Conditions that templates put together.
+// Conditions that are put together.
 #pragma once
 #include "ir/loop/ir.h"
 
