@@ -95,16 +95,17 @@ void run(const CompileRequest& r, PassContext& cx, Compilation& c, Log& log) {
   }
 }
 
-// What is said of a number of elements or bytes that 64 bits do not hold, where a size has no upper bound.
+// What is said of a number of elements or bytes that 64 bits do not hold, where a size has no upper bound, and of sizes that do not
+// meet: a table of positions ends somewhere.
 void tell_open_sizes(Diagnostic& d, const CompileRequest& r) {
   const bool too_large = d.code == "TC0501" && d.notes.empty();
-  if (!too_large && d.code != "TC0303") return;
+  if (!too_large && d.code != "TC0303" && d.code != "TC0201" && d.code != "TC0301") return;
   std::string names;
   for (const auto& [name, range] : r.import.dims) {
     if (!is_open(range.most)) continue;
     const std::string shown = printable(name);
     names += (names.empty() ? "\"" : ", \"") + shown + "\"";
-    d.notes.push_back(std::string(too_large ? "give it an upper bound: " : "with an upper bound more is possible: ") +
+    d.notes.push_back(std::string(too_large ? "give it one: " : "with an upper bound more is possible: ") +
                       bounded_option(shown, range.least) + " (for example)");
   }
   if (names.empty() || !too_large) return;

@@ -45,10 +45,10 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (!p.inputs[i].is_size && !p.inputs[i].is_kept() && num_elements(p.inputs[i].dims) > 0)
+    if (!p.inputs[i].is_size && !p.inputs[i].is_kept() && !has_no_elements(p.inputs[i].dims))
       s += " || !in->" + n.inputs[i];
   for (size_t i = 0; i < p.outputs.size(); i++)
-    if (!p.outputs[i].is_kept() && num_elements(p.outputs[i].dims) > 0) s += " || !out->" + n.outputs[i];
+    if (!p.outputs[i].is_kept() && !has_no_elements(p.outputs[i].dims)) s += " || !out->" + n.outputs[i];
   return s;
 }
 

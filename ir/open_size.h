@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,11 @@ inline constexpr int64_t kOpenSize = int64_t(738'017'280) << 7;
 inline constexpr int64_t kMostRoom = 738'017'280;
 
 inline bool is_open(int64_t n) { return n >= kOpenSize / 2; }
+/// Sizes of a tensor that nobody can store: no number holds how many elements it has (num_elements() throws TC0501). The scores
+/// of attention are one; kernels compute them block by block.
+inline bool has_several_open(std::span<const int64_t> dims) {
+  return std::count_if(dims.begin(), dims.end(), is_open) > 1;
+}
 
 struct OpenNumber {
   int64_t times = 0, rest = 0;  // times * size + rest; the rest is less than half a size

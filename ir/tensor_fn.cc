@@ -6,6 +6,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 
 namespace tc {
@@ -171,6 +172,28 @@ Expr linear_index(const Exprs& index, const Dims& dims) {
   return e;
 }
 
+/// The parts of an index along axes of several elements.
+Exprs long_axes(const Exprs& index, const Dims& dims) {
+  Exprs list;
+  for (size_t d = 0; d < dims.size(); d++)
+    if (dims[d] != 1) list.push_back(index[d]);
+  return list;
+}
+
+}  // namespace
+
+bool keeps_order(const Exprs& index, const Dims& from, const std::vector<Axis>& axes, const Dims& to) {
+  Ranges ranges;
+  for (const Axis& a : axes) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent.value - 1)};
+  if (!has_several_open(from))
+    return is_const(simplify(linear_index(index, from) - linear_index(vars_of(axes), to), ranges), 0);
+  const Exprs read = long_axes(index, from), own = long_axes(vars_of(axes), to);
+  return std::equal(read.begin(), read.end(), own.begin(), own.end(),
+                    [&](const Expr& a, const Expr& b) { return structurally_equal(simplify(a, ranges), b); });
+}
+
+namespace {
+
 // One stage that reads element k of its only input to make element k of the output.
 bool is_view(const TensorFn& fn) {
   if (fn.stages.size() != 1 || fn.stages[0].kind != Stage::Kind::Compute) return false;
@@ -179,11 +202,8 @@ bool is_view(const TensorFn& fn) {
   if (!l || !is_static(l->buffer->shape) || !is_static(s.outputs[0]->shape)) return false;
   if (l->buffer->dtype != s.outputs[0]->dtype) return false;
   const Dims from = static_dims(l->buffer->shape), to = static_dims(s.outputs[0]->shape);
-  if (num_elements(from) != num_elements(to)) return false;
-  if (num_elements(to) <= 1) return true;
-  Ranges ranges;
-  for (const Axis& a : s.axes) ranges[a.var.get()] = {0, a.extent.value - 1};
-  return is_const(simplify(linear_index(l->index, from) - linear_index(vars_of(s.axes), to), ranges), 0);
+  if (compare_elements(from, to) != 0) return false;
+  return has_no_elements(to) || has_one_element(to) || keeps_order(l->index, from, s.axes, to);
 }
 
 // value = product of two loads, each maybe cast or guarded by a Select (padding).

@@ -67,5 +67,8 @@ Stmt lower_naive(const TensorFn& fn);
 /// What a computation looks like to fusion and schedules; derived from the stages, never declared.
 enum class Pattern { View, Elementwise, Broadcast, Injective, Reduction, Contraction, Opaque };
 Pattern pattern_of(const TensorFn& fn);
+/// Does element `index` of a tensor of the sizes `from`, over the axes of a result of as many elements, run through it in the order
+/// of memory?
+bool keeps_order(const Exprs& index, const Dims& from, const std::vector<Axis>& axes, const Dims& to);
 
 }  // namespace tc

@@ -52,6 +52,47 @@ int64_t num_elements(const Dims& d) {
   return n;
 }
 
+bool has_no_elements(const Dims& d) { return std::find(d.begin(), d.end(), 0) != d.end(); }
+bool has_one_element(const Dims& d) {
+  return std::all_of(d.begin(), d.end(), [](int64_t n) { return n == 1; });
+}
+
+namespace {
+
+void drop_common_axes(Dims& a, Dims& b) {
+  for (auto it = a.begin(); it != a.end();) {
+    const auto twin = *it == 0 ? b.end() : std::find(b.begin(), b.end(), *it);
+    if (twin == b.end()) {
+      ++it;
+    } else {
+      b.erase(twin);
+      it = a.erase(it);
+    }
+  }
+}
+
+/// As many, or INT64_MAX.
+int64_t saturated_elements(const Dims& d) {
+  if (has_no_elements(d)) return 0;
+  int64_t n = 1;
+  for (const int64_t x : d)
+    if (__builtin_mul_overflow(n, x, &n)) return INT64_MAX;
+  return n;
+}
+
+}  // namespace
+
+std::pair<int64_t, int64_t> elements_in_proportion(Dims a, Dims b) {
+  drop_common_axes(a, b);
+  return {num_elements(a), num_elements(b)};
+}
+
+std::strong_ordering compare_elements(Dims a, Dims b) {
+  drop_common_axes(a, b);
+  const int64_t m = saturated_elements(a), n = saturated_elements(b);
+  return m == INT64_MAX && n == INT64_MAX ? num_elements(a) <=> num_elements(b) : m <=> n;
+}
+
 std::string to_text(const Shape& s) {
   if (s.empty()) return "scalar";
   std::vector<std::string> parts;

@@ -1,7 +1,9 @@
 // Types of values: tensors with static, bounded or symbolic sizes, sequences, optionals.
 #pragma once
+#include <compare>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -71,6 +73,14 @@ Dims static_dims(const Shape& s);
 Shape to_shape(const Dims& d);
 /// Product, 64-bit checked. 1 for rank 0.
 int64_t num_elements(const Dims& d);
+/// Also where no number of 64 bits says how many there are.
+bool has_no_elements(const Dims& d);
+bool has_one_element(const Dims& d);
+/// The numbers of elements of two tensors in proportion: axes that both have do not count, so that there are such numbers of what
+/// nobody can store, too (ir/open_size.h). Throws Error TC0501 where the rest does not fit 64 bits.
+std::pair<int64_t, int64_t> elements_in_proportion(Dims a, Dims b);
+/// Which of two tensors has more elements. Throws Error TC0501 where the rest of neither fits.
+std::strong_ordering compare_elements(Dims a, Dims b);
 std::string to_text(const Shape& s);  // "1x3x224x224", "scalar" for rank 0
 
 struct ValueType {

@@ -60,7 +60,7 @@ std::optional<KnownTables> known_tables(const TensorFn& fn) {
     const bool kept =
         std::any_of(s.outputs.begin(), s.outputs.end(), [&](const Buffer& b) { return holds(fn.outputs, b); });
     const bool small = s.kind != Stage::Kind::Nest && s.scan < 0 && has_static_outputs(s) &&
-                       points(s.axes) <= kLargestTable && points(s.raxes) <= kLargestTable;
+                       points_or_many(s.axes) <= kLargestTable && points_or_many(s.raxes) <= kLargestTable;
     if (!alone || kept || !small) {
       k.rest.stages.push_back(s);
       continue;
@@ -77,7 +77,7 @@ std::optional<KnownTables> known_tables(const TensorFn& fn) {
     for (const Buffer& b : reads(s)) {
       if (!holds(made, b)) continue;
       if (!holds(k.tables.outputs, b)) k.tables.outputs.push_back(b);
-      most = std::max(most, points(s.axes));
+      most = std::max(most, points_or_many(s.axes));
       largest = std::max(largest, num_elements(static_dims(b->shape)));
     }
   k.rest.inputs.insert(k.rest.inputs.end(), k.tables.outputs.begin(), k.tables.outputs.end());

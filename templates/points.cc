@@ -13,6 +13,15 @@ int64_t points(const std::vector<Axis>& axes) {
   return n;
 }
 
+int64_t points_or_many(const std::vector<Axis>& axes) {
+  int64_t n = 1;
+  for (const Axis& a : axes) {
+    if (a.extent.value == 0) return 0;
+    if (__builtin_mul_overflow(n, a.extent.value, &n)) n = INT64_MAX;
+  }
+  return n;
+}
+
 std::vector<Var> vars_of(const std::vector<Axis>& axes) {
   std::vector<Var> v;
   for (const Axis& a : axes) v.push_back(a.var);

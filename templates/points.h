@@ -14,6 +14,8 @@ inline int64_t round_up(int64_t n, int64_t size) { return ceil_div(n, size) * si
 
 /// Total number of points.
 int64_t points(const std::vector<Axis>& axes);
+/// INT64_MAX where no number of 64 bits says how many.
+int64_t points_or_many(const std::vector<Axis>& axes);
 std::vector<Var> vars_of(const std::vector<Axis>& axes);
 
 /// The number of the axes' point in row-major order, behind that of the axes around them.

@@ -13,6 +13,7 @@ MODELS = {
     "twins": "g (float[1, 3, 8] x, float[3, 2, 1] w, float[2] b) => (float[1, 2, 15] y) { y = ConvTranspose <strides = [2]> (x, w, b) }",
     "bare": "g (float[2, 8, 3, 5] x) => (float[2, 8, 3, 5] y) { y = Relu(x) }",
     "product": "g (double[12, 20] a, double[20, 30] b) => (double[12, 30] y) { y = MatMul(a, b) }",
+    "column": "g (float[8, 17] a, float[17, 1] b) => (float[8, 1] y) { y = MatMul(a, b) }",
     "root": "g (float[6, 50] x, float[50] b) => (float[6, 50] y) { s = Add(x, b)  y = Sqrt(s) }",
     "rows": "g (float[6, 64] x, float[64] b) => (float[6, 64] y) { s = Add(x, b)  y = Sqrt(s) }",
     "filter": "g (float[1, 3, 10, 12] x, float[8, 3, 3, 3] w) => (float[1, 8, 8, 10] y) { c = Conv(x, w)  y = Relu(c) }",
@@ -213,6 +214,14 @@ class Steps:
             r, same = self.emit(target, model, folder / "b", "--schedules", folder.with_suffix(".tc"))
             self.check(f"{target} {model}: its own schedule is replayed", r.returncode == 0 and same == package, r.stderr)
 
+    def dead_tiles(self):
+        """A tile of a loop that is cut has no copy where no iteration reads it."""
+        steps = self.tmp / "column.tc"
+        steps.write_text(schedule("pad(n, 4)\ncache_read(b, n, register)"))
+        for target in PROCESSOR:
+            r, package = self.emit(target, "column", self.tmp / f"column-{target}", "--schedules", steps)
+            self.check(f"{target} column: a tile, read once", r.returncode == 0 and texts(package).count("b_tile[17]") <= 1 and "b_tile_2" not in texts(package), r.stderr + texts(package))
+
     def shown(self):
         """--print-steps: the loops before the first step and behind every one."""
         steps = self.tmp / "shown.tc"
@@ -260,4 +269,4 @@ class Steps:
 
     def cases(self):
         both = [functools.partial(self.stated, *key) for key in STEPS]
-        return [self.shown, self.refused, *(functools.partial(self.written, t) for t in PROCESSOR), *both]
+        return [self.shown, self.refused, self.dead_tiles, *(functools.partial(self.written, t) for t in PROCESSOR), *both]

@@ -4,6 +4,7 @@ import across_models
 import attention_models
 import beside_models
 import cached_models
+import endless_attention
 import inner_models
 import lookup_models
 import loop_models
@@ -431,6 +432,7 @@ ENDLESS = [
 ]
 NEEDS_BOUND = [
     (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (scanned_columns, {"n": (1, None)}),
+    (endless_attention.odd_heads, {"seq": (1, None)}),
 ]
 
 
@@ -440,7 +442,7 @@ def name_of(build, ranges):
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges

@@ -80,13 +80,13 @@ void define_dropout(OpBuilder& b) {
   Expr ratio = make_float(DType::F64, 0.5);
   if (b.has(1)) {
     const Tensor r = b.in(1);
-    if (num_elements(r.dims()) != 1) b.reject("the ratio must be a scalar", 1);
+    if (!has_one_element(r.dims())) b.reject("the ratio must be a scalar", 1);
     ratio = cast(DType::F64, r(Exprs(size_t(r.rank()), Expr(0))));
   }
   Expr training = make_int(DType::Bool, 1);
   if (!known) {
     const Tensor t = b.in(2);
-    if (t.dtype() != DType::Bool || num_elements(t.dims()) != 1) b.reject("training_mode must be one bool", 2);
+    if (t.dtype() != DType::Bool || !has_one_element(t.dims())) b.reject("training_mode must be one bool", 2);
     training = t(Exprs(size_t(t.rank()), Expr(0)));
   }
   const Tensor mask = b.compute("mask", DType::Bool, x.dims(), [&](const Exprs& i) {

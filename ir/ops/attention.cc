@@ -53,7 +53,8 @@ struct Attention {
   /// May query i of batch b see key j? Constant true where nothing restricts it.
   Expr allowed(const Exprs& i) const {
     Expr ok = make_int(DType::Bool, 1);
-    if (op.has(6)) ok = i[3] < op.in(6)({i[0]});
+    if (op.has(9)) ok = i[3] < op.in(9)({});
+    if (op.has(6)) ok = op.has(9) ? ok && i[3] < op.in(6)({i[0]}) : i[3] < op.in(6)({i[0]});
     if (!causal && left < 0 && right < 0) return ok;
     Expr offset = past;
     if (op.has(7))
@@ -94,6 +95,7 @@ void check_shapes(const Attention& a) {
   if (op.has(6) && op.has(4)) op.reject("nonpad_kv_seqlen cannot be combined with a past", 6);
   if (op.has(7) && op.in(7).dims() != Dims{a.q.batch}) op.reject("a first position must be given for each batch", 7);
   if (op.has(6) && op.in(6).dims() != Dims{a.q.batch}) op.reject("nonpad_kv_seqlen must have one value per batch", 6);
+  if (op.has(9) && op.in(9).rank() != 0) op.reject("the number of keys must be a scalar", 9);
   if (op.has(8) && op.in(8).dims() != Dims{a.q.heads}) op.reject("a sink must be given for each head", 8);
   if (!op.has(3)) return;
   const Dims mask = op.in(3).dims(), full = a.scores();
@@ -211,7 +213,8 @@ void define_attention(OpBuilder& op) {
   qk_output(3, weights);
   const Tensor y = op.reduce("attention", Op::Add, t, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
                              [&](const Exprs& i, const Exprs& r) {
-                               return weights({i[0], i[1], i[2], r[0]}) * a.value(i[0], i[1], r[0], i[3]);
+                               const Expr term = weights({i[0], i[1], i[2], r[0]}) * a.value(i[0], i[1], r[0], i[3]);
+                               return op.has(9) ? select(r[0] < op.in(9)({}), term, zero(t)) : term;
                              },
                              {"b", "h", "i", "d", "j"});
   if (a.q.x.rank() == 4) return op.output(0, convert(op, y, to, "cast"));
@@ -281,14 +284,14 @@ OpFamily attention_ops() {
        define_attention,
        "q k v mask past_key past_value lengths"},
       // The same with the position of the first query of each batch: how many queries there are is known at run time. And
-      // with a sink for each head.
+      // with a sink for each head, and a number of keys behind which there is anything.
       {"attention",
        1,
        {int_attr("is_causal", 0), optional_attr("scale"), optional_attr("q_num_heads"), optional_attr("kv_num_heads"),
         optional_attr("softmax_precision"), float_attr("softcap", 0), int_attr("qk_matmul_output_mode", 0),
         int_attr("left_window_size", -1), int_attr("right_window_size", -1)},
        define_attention,
-       "q k v mask past_key past_value lengths first sink",
+       "q k v mask past_key past_value lengths first sink keys",
        "",
        "tc"},
       {"RotaryEmbedding",

@@ -36,7 +36,7 @@ Exprs batched_index(const Tensor& t, const Exprs& batch, const Expr& second_last
 Expr matrix_parameter(OpBuilder& op, int input, const MatrixProduct& p, const Exprs& i, bool per_row) {
   const Tensor t = op.in(input);
   const Dims d = t.dims();
-  if (num_elements(d) == 1) return only_element(t);
+  if (has_one_element(d)) return only_element(t);
   const Expr position = per_row ? p.row_of(i) : p.column_of(i);
   const int64_t extent = per_row ? p.m : p.n;
   if (d.size() == 1) {

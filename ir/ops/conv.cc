@@ -84,7 +84,7 @@ Tensor sum_of_products(OpBuilder& op, const Conv& c, DType t,
 Tensor integer_conv(OpBuilder& op, const Conv& c, int x_zero, int w_zero) {
   const bool shift_x = op.has(x_zero) && !is_zero_constant(op, x_zero);
   const bool shift_w = op.has(w_zero) && !is_zero_constant(op, w_zero);
-  if (shift_x && num_elements(op.in(x_zero).dims()) != 1) op.reject("the zero point of x must be a scalar", x_zero);
+  if (shift_x && !has_one_element(op.in(x_zero).dims())) op.reject("the zero point of x must be a scalar", x_zero);
   if (shift_w) {
     const int64_t size = num_elements(op.in(w_zero).dims());
     if (size != 1 && (size != c.out_channels() || op.in(w_zero).rank() != 1))
@@ -100,7 +100,7 @@ Tensor integer_conv(OpBuilder& op, const Conv& c, int x_zero, int w_zero) {
       [&](const Expr& value, const Expr& oc) {
         if (!shift_w) return i32(value);
         const Tensor z = op.in(w_zero);
-        return i32(value) - i32(num_elements(z.dims()) == 1 ? only_element(z) : z({oc}));
+        return i32(value) - i32(has_one_element(z.dims()) ? only_element(z) : z({oc}));
       });
 }
 

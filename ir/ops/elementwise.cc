@@ -98,7 +98,7 @@ void define_clip(OpBuilder& b) {
   auto bound = [&](int k) {
     const Tensor t = b.in(k);
     if (t.dtype() != x.dtype()) b.reject("a bound has another type than the input", k);
-    if (num_elements(t.dims()) != 1) b.reject("a bound must be a scalar", k);
+    if (!has_one_element(t.dims())) b.reject("a bound must be a scalar", k);
     return widen(load(t.buffer(), Exprs(size_t(t.rank()), Expr(0))));
   };
   if (!b.has(1) && !b.has(2)) return b.output(0, x);

@@ -142,7 +142,7 @@ bool expand_dft(Graph& g, Node* n) {
   const Dims dims = dims_of_type(x);
   const int64_t rank = int64_t(dims.size()), given = number(*n, 2).value_or(-2),
                 axis = given < 0 ? given + rank : given;
-  if (rank < 2 || axis < 0 || axis >= rank - 1 || num_elements(dims) == 0) return false;
+  if (rank < 2 || axis < 0 || axis >= rank - 1 || has_no_elements(dims)) return false;
   Transform t;
   t.inverse = e.attr_int("inverse") != 0;
   t.onesided = e.attr_int("onesided") != 0;

@@ -11,7 +11,7 @@ void require_indices(const OpBuilder& b, const Tensor& indices, int input) {
 
 /// Indices that lead into an axis without elements lead nowhere.
 void require_elements(const OpBuilder& b, int64_t n, const Tensor& indices) {
-  if (n == 0 && num_elements(indices.dims()) > 0) b.reject("the indexed axis has no elements", 1);
+  if (n == 0 && !has_no_elements(indices.dims())) b.reject("the indexed axis has no elements", 1);
 }
 
 void define_gather(OpBuilder& b) {

@@ -126,7 +126,7 @@ void define_trilu(OpBuilder& b) {
   Expr k = 0;
   if (b.has(1)) {
     const Tensor t = b.in(1);
-    if (num_elements(t.dims()) != 1 || !is_int(t.dtype())) b.reject("k must be one integer", 1);
+    if (!has_one_element(t.dims()) || !is_int(t.dtype())) b.reject("k must be one integer", 1);
     k = b.constant(1) ? Expr(b.const_int(1)) : cast(DType::I64, t(Exprs(size_t(t.rank()), Expr(0))));
   }
   const bool upper = b.attr_int("upper") != 0;

@@ -153,7 +153,7 @@ Exprs delinearize(const Expr& linear, const Dims& dims) {
 
 Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from) {
   Exprs at(from.size(), Expr(0));
-  if (num_elements(from) == 0) return at;
+  if (has_no_elements(from)) return at;
   size_t t = 0, f = 0;
   while (t < to.size() || f < from.size()) {
     // The shortest groups of neighbouring axes, one of each shape, with equally many elements.

@@ -94,7 +94,7 @@ bool expand_rotary(Graph& g, Node* n) {
     heads = dims[2] / (2 * cache[1]);
   }
   positions = e.cast(DType::I64, positions, "_positions");
-  if (num_elements(dims_of_type(positions)) == 1 && dims_of_type(positions) != Dims{dims[0], sequence}) {
+  if (has_one_element(dims_of_type(positions)) && dims_of_type(positions) != Dims{dims[0], sequence}) {
     Value* all = e.op("Add", {positions, steps_of(e, sequence, e.optional(kCountOperand))}, "_places");
     const Dims full = {dims[0], sequence};
     positions = e.op("Expand", {all, e.constant(int64_constant(full), "_places_shape")}, "_all_places");

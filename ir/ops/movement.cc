@@ -19,8 +19,7 @@ void view(OpBuilder& b, const Tensor& x, const Dims& dims) {
 /// A view whose shape is known only at run time: what the model declares is what it must be.
 void declared_view(OpBuilder& b, const Tensor& x) {
   const Dims dims = b.declared_dims(0, 1);
-  if (num_elements(dims) != num_elements(x.dims()))
-    b.reject("the declared shape does not hold the input's elements", 1);
+  if (compare_elements(dims, x.dims()) != 0) b.reject("the declared shape does not hold the input's elements", 1);
   view(b, x, dims);
 }
 
@@ -30,25 +29,25 @@ void define_reshape(OpBuilder& b) {
   if (!b.known(1)) return declared_view(b, x);
   Dims dims = b.const_ints(1);
   const Dims from = x.dims();
-  int64_t known = 1, open = -1;
+  int64_t open = -1;
   for (size_t d = 0; d < dims.size(); d++) {
     if (dims[d] == 0 && b.attr_int("allowzero") == 0) {
       if (d >= from.size()) b.reject("a 0 in the shape copies a size that the input does not have", 1);
       dims[d] = from[d];
     }
     if (dims[d] < -1 || (dims[d] == -1 && open >= 0)) b.reject("the shape may hold sizes and one -1", 1);
-    if (dims[d] == -1)
-      open = int64_t(d);
-    else
-      known = checked_mul(known, dims[d]);
+    if (dims[d] == -1) open = int64_t(d);
   }
-  const int64_t total = num_elements(from);
+  Dims others = dims;
+  if (open >= 0) others.erase(others.begin() + open);
+  const auto [known, total] = elements_in_proportion(others, from);
   if (open >= 0) {
     if (known == 0 || total % known != 0) b.reject("no size fits in the place of -1", 1);
     dims[size_t(open)] = total / known;
-    known = total;
+  } else if (known != total) {
+    b.reject("the shape holds " + to_text(num_elements(dims)) + " elements, the input " + to_text(num_elements(from)),
+             1);
   }
-  if (known != total) b.reject("the shape holds " + to_text(known) + " elements, the input " + to_text(total), 1);
   view(b, x, dims);
 }
 

@@ -143,7 +143,7 @@ Boxes read_operands(OpBuilder& b) {
   if (form != 0 && form != 1) b.reject("attribute center_point_box must be 0 or 1");
   o.centers = form == 1;
   for (int k = 2; k <= 4; k++)
-    if (b.has(k) && num_elements(b.in(k).dims()) != 1) b.reject("one number is needed here", k);
+    if (b.has(k) && !has_one_element(b.in(k).dims())) b.reject("one number is needed here", k);
   const Expr limit = b.has(2) ? element(b, 2) : Expr(0);
   const std::optional<int64_t> known = as_const_int(limit);
   o.most = known ? std::clamp<int64_t>(*known, 0, o.count()) : o.count();

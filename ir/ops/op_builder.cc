@@ -9,6 +9,7 @@
 #include "ir/loop/op_rules.h"
 #include "ir/loop/operand_mismatch.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/attributes.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/op.h"
@@ -195,7 +196,7 @@ void OpBuilder::add(Stage s) {
 Tensor OpBuilder::declare(std::string name, DType t, Dims shape) {
   for (int64_t d : shape)
     if (d < 0) reject("a size of the result is negative");
-  (void)num_elements(shape);
+  if (!has_several_open(shape)) (void)num_elements(shape);
   return Tensor(make_buffer(std::move(name), t, to_shape(shape)));
 }
 

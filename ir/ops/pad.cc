@@ -87,12 +87,12 @@ void define_pad(OpBuilder& b) {
   bool whole = p.dims == x.dims();
   for (const Expr& e : p.before) whole = whole && is_const(e, 0);
   if (whole) return b.output(0, x);
-  if (mode != "constant" && num_elements(x.dims()) == 0 && num_elements(p.dims) != 0)
+  if (mode != "constant" && has_no_elements(x.dims()) && !has_no_elements(p.dims))
     b.reject("an empty input has no elements to pad with", 0);
   Expr fill = zero(x.dtype());
   if (mode == "constant" && b.has(2)) {
     const Tensor value = b.in(2);
-    if (value.dtype() != x.dtype() || num_elements(value.dims()) != 1)
+    if (value.dtype() != x.dtype() || !has_one_element(value.dims()))
       b.reject("the constant must be one number of the input's type", 2);
     fill = value(Exprs(size_t(value.rank()), Expr(0)));
   }

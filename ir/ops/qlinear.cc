@@ -15,7 +15,7 @@ constexpr DType kF32 = DType::F32;
 
 Expr scalar(OpBuilder& op, int input) {
   const Tensor t = op.in(input);
-  if (num_elements(t.dims()) != 1) op.unsupported("a scale or zero point with more than one value", input);
+  if (!has_one_element(t.dims())) op.unsupported("a scale or zero point with more than one value", input);
   return only_element(t);
 }
 
@@ -132,7 +132,7 @@ Tensor integer_product(OpBuilder& op, const MatrixProduct& p,
 
 Expr per_column(OpBuilder& op, int input, const Expr& column, int64_t columns) {
   const Tensor t = op.in(input);
-  if (num_elements(t.dims()) == 1) return only_element(t);
+  if (has_one_element(t.dims())) return only_element(t);
   if (t.dims() != Dims{columns})
     op.unsupported("a scale or zero point that is neither scalar nor one per column", input);
   return t({column});

@@ -74,7 +74,7 @@ void define_dynamic_quantize(OpBuilder& op) {
 }  // namespace
 
 Expr Granularity::at(const Tensor& p, const Exprs& i) const {
-  if (num_elements(p.dims()) == 1) return only_element(p);
+  if (has_one_element(p.dims())) return only_element(p);
   if (block == 0) return p({i[size_t(axis)]});
   Exprs index = i;
   index[size_t(axis)] = floor_div(index[size_t(axis)], Expr(block));
@@ -87,9 +87,9 @@ Granularity read_granularity(OpBuilder& op, int quantized, int scale_input, int 
   g.block = op.attr_int("block_size", 0);
   const Dims scale = op.in(scale_input).dims();
   if (op.has(zero_input) && op.in(zero_input).dims() != scale &&
-      (num_elements(op.in(zero_input).dims()) != 1 || num_elements(scale) != 1))
+      (!has_one_element(op.in(zero_input).dims()) || !has_one_element(scale)))
     op.reject("the zero point must have the shape of the scale", zero_input);
-  if (num_elements(scale) == 1) return g;
+  if (has_one_element(scale)) return g;
   g.axis = op.axis(op.attr_int("axis", 1), int(x.size()));
   if (g.block < 0) op.reject("block_size must not be negative");
   Dims expected = x;

@@ -27,7 +27,7 @@ void require_sizes(const Node& n, const Value& v) {
 }
 
 void require_one(const Node& n, const Value& v, DType t, const std::string& what) {
-  require(n, v.type.is_static_tensor() && v.type.dtype == t && num_elements(static_dims(v.type.shape)) == 1,
+  require(n, v.type.is_static_tensor() && v.type.dtype == t && has_one_element(static_dims(v.type.shape)),
           what + " is " + to_text(v.type) + ", not one element of " + std::string(info(t).name));
 }
 

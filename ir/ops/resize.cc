@@ -33,7 +33,7 @@ Expr f64(double v) { return make_float(DType::F64, v); }
   op.reject("coordinate_transformation_mode \"" + printable(mode) + "\" is none of ONNX's");
 }
 
-bool given(OpBuilder& op, int i) { return op.has(i) && num_elements(op.in(i).dims()) > 0; }
+bool given(OpBuilder& op, int i) { return op.has(i) && !has_no_elements(op.in(i).dims()); }
 
 std::string axis_label(const ResizeAxis& a, size_t rank) {
   if (rank < 3 || rank > 5 || a.axis < 2) return to_text(int64_t(a.axis));
@@ -366,7 +366,7 @@ void resize(OpBuilder& op, const Plan& p) {
   if (is_complex(x.dtype()) || x.dtype() == DType::String) op.unsupported("resizing tensors of this type", 0);
   for (const ResizeAxis& a : p.axes)
     if (a.in == 0 && a.out != 0) op.reject("an empty axis cannot be resized", 0);
-  if (const Dims all = result_dims(op, p); num_elements(all) == 0)  // no position has a tap or a weight
+  if (const Dims all = result_dims(op, p); has_no_elements(all))  // no position has a tap or a weight
     return op.output(0, op.compute("resize", x.dtype(), all, [&](const Exprs&) { return zero(x.dtype()); }));
   if (p.rules.mode == ResizeMode::Nearest) return op.output(0, resize_nearest(op, p));
   const DType t = is_float(x.dtype()) ? compute_type(x.dtype()) : info(x.dtype()).bits >= 32 ? DType::F64 : DType::F32;

@@ -27,7 +27,7 @@ Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<O
 /// Output 0: the data, changed by `body` in a loop over `dims`.
 void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
              const std::function<Stmt(const Buffer& y, const Exprs& i)>& body) {
-  if (num_elements(data.dims()) == 0 && num_elements(dims) > 0) b.reject("the data have no element to be replaced", 0);
+  if (has_no_elements(data.dims()) && !has_no_elements(dims)) b.reject("the data have no element to be replaced", 0);
   const auto y = b.nest(
       stage_label(b), {ValueType::tensor(data.dtype(), data.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
         const Stmt copy = for_each_index(data.dims(), [&](const Exprs& at) { return store(out[0], at, data(at)); });

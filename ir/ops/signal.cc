@@ -54,7 +54,7 @@ void define_mel_weight_matrix(OpBuilder& b) {
   const Expr length = f64(element(b, 1)), rate = f64(element(b, 2));
   auto number = [&](int k) {
     const Tensor t = b.in(k);
-    if (num_elements(t.dims()) != 1) b.reject("a single number is needed", k);
+    if (!has_one_element(t.dims())) b.reject("a single number is needed", k);
     return f64(t(Exprs(size_t(t.rank()), Expr(0))));
   };
   auto mel = [](const Expr& hertz) { return f64(2595 / 2.302585092994045684) * apply(Op::Log1p, {hertz / f64(700)}); };

@@ -102,7 +102,7 @@ void define_split(OpBuilder& b) {
   dims.push_back(0);
   // Of no strings there are no pieces; else the model says how many, if anybody wants them.
   s.counts_only = !b.is_read(0) && !b.declares(0);
-  if (!s.counts_only && (num_elements(s.x.dims()) > 0 || b.declares(0))) dims = b.declared_dims(0, 0);
+  if (!s.counts_only && (!has_no_elements(s.x.dims()) || b.declares(0))) dims = b.declared_dims(0, 0);
   if (int(dims.size()) != s.x.rank() + 1 || Dims(dims.begin(), dims.end() - 1) != s.x.dims())
     b.reject("the declared shape does not fit the input", 0);
   s.capacity = dims.back();
@@ -154,7 +154,7 @@ void define_normalize(OpBuilder& b) {
   if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.dim(0) != 1)) b.reject("the input must have one row", 0);
   const bool stops = b.has(1);
   Dims dims = stops ? b.declared_dims(0, 0) : x.dims();
-  if (!stops && num_elements(dims) == 0) dims.back() = 1;
+  if (!stops && has_no_elements(dims)) dims.back() = 1;
   if (int(dims.size()) != x.rank() || (dims.size() == 2 && dims[0] != 1))
     b.reject("the declared shape does not fit the input", 0);
   const int64_t count = dims.back();

@@ -15,7 +15,7 @@ int tensors_of(OpBuilder& b, int groups) {
 
 Expr scalar_of(OpBuilder& b, int input) {
   const Tensor t = b.in(input);
-  if (num_elements(t.dims()) != 1) b.reject("a scalar is needed", input);
+  if (!has_one_element(t.dims())) b.reject("a scalar is needed", input);
   return t(Exprs(size_t(t.rank()), Expr(0)));
 }
 

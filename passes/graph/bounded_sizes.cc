@@ -35,7 +35,7 @@ bool size_is_known(const Node& n) {
     if (n.outputs[k] && k != 2 && n.outputs[k]->type.is_static_tensor()) return true;
   if (!n.is("NonMaxSuppression")) return constant(n.is("Compress") ? 1 : 0);
   const Value* boxes = n.inputs.at(0);
-  return n.inputs.size() < 3 || (boxes && boxes->type.is_static_tensor() && num_elements(dims_of(boxes)) == 0);
+  return n.inputs.size() < 3 || (boxes && boxes->type.is_static_tensor() && has_no_elements(dims_of(boxes)));
 }
 
 /// Along which axis the outputs of a counting operator are counted.

@@ -35,7 +35,7 @@ struct Branch {
 
 bool is_activation(const Node& n) {
   return has_trait(n, OpTrait::Activation) && std::all_of(n.inputs.begin() + 1, n.inputs.end(), [](const Value* v) {
-           return !v || (v->constant && num_elements(dims_of(v)) == 1);
+           return !v || (v->constant && has_one_element(dims_of(v)));
          });
 }
 

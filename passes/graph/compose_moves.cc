@@ -14,6 +14,8 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
+#include "ir/ops/helpers.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -60,12 +62,14 @@ Exprs delinearized(Expr at, const Dims& dims, const Ranges& ranges) {
 
 std::optional<Move> move_of(const Node& n) {
   if (n.outputs.size() != 1 || !n.outputs[0]->type.is_static_tensor()) return std::nullopt;
-  if (num_elements(dims_of(n.outputs[0])) == 0) return std::nullopt;
+  if (has_no_elements(dims_of(n.outputs[0]))) return std::nullopt;
   Move m;
   if (n.is("Reshape")) {
     m.operand = n.inputs[0];
     for (int64_t d : dims_of(n.outputs[0])) m.axes.push_back({make_var("i" + to_text(int64_t(m.axes.size()))), Dim(d)});
-    m.index = delinearized(linear(vars_of(m.axes), dims_of(n.outputs[0])), dims_of(m.operand), ranges_of(m.axes));
+    const Dims from = dims_of(m.operand), to = dims_of(n.outputs[0]);
+    m.index = has_several_open(to) ? reshape_index(vars_of(m.axes), to, from)
+                                   : delinearized(linear(vars_of(m.axes), to), from, ranges_of(m.axes));
     return m;
   }
   if (!is_fused(&n) || n.fn->stages.size() != 1 || n.fn->inputs.size() != 1) return std::nullopt;
@@ -87,7 +91,7 @@ bool is_affine(const Move& m, bool quotients = false) {
 /// Does a move repeat its operand for a sum of products: keys that heads share? The product then reads it in place.
 bool repeats_for_product(const Move& m, const Node& n) {
   const Node* user = only_user(n.outputs[0]);
-  return num_elements(dims_of(m.operand)) < num_elements(dims_of(n.outputs[0])) && is_fused(user) &&
+  return compare_elements(dims_of(m.operand), dims_of(n.outputs[0])) < 0 && is_fused(user) &&
          pattern_of(*user->fn) == Pattern::Contraction && is_affine(m, true);
 }
 
@@ -106,8 +110,7 @@ Move composed(const Move& outer, const Move& inner) {
 
 bool moves_nothing(const Move& m, const Dims& result) {
   const Dims from = dims_of(m.operand);
-  if (num_elements(from) != num_elements(result)) return false;
-  return is_const(simplify(linear(m.index, from) - linear(vars_of(m.axes), result), ranges_of(m.axes)), 0);
+  return compare_elements(from, result) == 0 && keeps_order(m.index, from, m.axes, result);
 }
 
 std::shared_ptr<const TensorFn> function_of(const Move& m, const ValueType& result) {

@@ -1,6 +1,6 @@
 // Attention over keys whose number is known at run time: the definition with the numbers of queries and keys as operands.
 //   y = Attention(q, k, v) <is_causal = 1>        q, k, v counted by n   ->
-//       y = tc.attention(q, k, zeros behind v, , , , n for each batch, 0 for each batch)
+//       y = tc.attention(q, k, zeros behind v, , , , n for each batch, 0 for each batch)   or without zeros, behind n keys
 //   y, k2, v2 = Attention(q, k, v, , past_k, past_v)   past counted by p   ->
 //       k2 = tc.append(past_k, k, n, p)   y = tc.attention(q, k2, v2, , , , p + n, p)
 // GroupQueryAttention and RotaryEmbedding of com.microsoft expand themselves (ir/ops/microsoft_language.cc) and get the
@@ -124,14 +124,19 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     return add_op(g, n, "Expand", {number, g.add_constant(derived(name, suffix + "_batch"), int64_constant({batch}))},
                   derived(name, suffix));
   };
-  Value *first = nullptr, *lengths = operand(*n, 6);
+  Value *first = nullptr, *lengths = operand(*n, 6), *keys = nullptr;
   if (past && operand(*n, 5)) {
     if (rank_of(past) != 4 || rank_of(n->inputs[5]) != 4) return n;
     first = each(count_along(g, past, 2, derived(name, "_past")), "_first");
     k = appended(g, n, 1, 4, n->outputs.size() > 1 ? n->outputs[1] : nullptr);
     v = appended(g, n, 2, 5, n->outputs.size() > 2 ? n->outputs[2] : nullptr);
   } else {
-    if (const auto size = find(v, sequence_axis(v))) v = filled(g, n, v, *size, "zero");
+    // No kernel writes all that there is room for, where no memory holds it.
+    const auto size = find(v, sequence_axis(v));
+    if (size && is_open(size->capacity))
+      keys = size->count;
+    else if (size)
+      v = filled(g, n, v, *size, "zero");
     Value* queries = count_along(g, q, sequence_axis(q), derived(name, "_queries"));
     if (lengths)
       first = add_op(g, n, "Sub", {lengths, queries}, derived(name, "_first"));
@@ -140,7 +145,8 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     else
       first = g.add_constant(derived(name, "_first"), int64_constant(std::vector<int64_t>(size_t(batch), 0)));
   }
-  if (!lengths) lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");
+  if (!lengths && !keys)
+    lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");
   std::vector<ModelText> outputs = output_names(*n);
   for (size_t out = 1; out < 3 && out < n->outputs.size(); out++) {
     if (!n->outputs[out]) continue;
@@ -148,8 +154,9 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     replace_value(g, n, n->outputs[out], out == 1 ? k : v);
     outputs[out] = {};
   }
-  Node* seen = insert_for(g, *n, n, "attention", {q, k, v, operand(*n, 3), nullptr, nullptr, lengths, first}, outputs,
-                          n->attrs, "tc");
+  std::vector<Value*> operands = {q, k, v, operand(*n, 3), nullptr, nullptr, lengths, first};
+  if (keys) operands.insert(operands.end(), {nullptr, keys});
+  Node* seen = insert_for(g, *n, n, "attention", std::move(operands), outputs, n->attrs, "tc");
   for (const size_t out : {size_t(0), size_t(3)})
     if (out < n->outputs.size() && n->outputs[out]) g.replace_uses(n->outputs[out], seen->outputs[out]);
   g.erase(n);

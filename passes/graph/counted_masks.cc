@@ -64,7 +64,7 @@ bool is_searched(const Value* mask, int depth = 8) {
 Value* repeated_number(Value* v) {
   while (v->producer && (v->producer->is("Expand") || has_trait(*v->producer, OpTrait::KeepsElements)))
     v = v->producer->inputs[0];
-  return v->type.is_static_tensor() && num_elements(dims_of(v)) == 1 ? v : nullptr;
+  return v->type.is_static_tensor() && has_one_element(dims_of(v)) ? v : nullptr;
 }
 
 /// The operator that joins an element with an update; "" where the update takes its place, nothing for an unknown one.

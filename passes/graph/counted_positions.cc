@@ -21,7 +21,7 @@ bool BoundedSizes::from_front(const Value* v, int& budget) {
       if (v->constant->as_int(k) < 0) return false;
     return true;
   }
-  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1)
+  if (v->type.is_static_tensor() && has_one_element(dims_of(v)))
     if (const auto size = element(v, 0)) return counts_.least(*size) >= 0;
   const Node* n = v->producer;
   if (!n) return false;

@@ -37,7 +37,7 @@ bool BoundedSizes::promise_zeros(const std::vector<SizeForm>& target, const std:
 void BoundedSizes::check_promises(Graph& g, std::vector<Value*>& outputs, size_t own) {
   size_t at = own;
   const auto can_fail = [&](const Value* v) {
-    return v->producer && v->type.is_static_tensor() && num_elements(dims_of(v)) > 0;
+    return v->producer && v->type.is_static_tensor() && !has_no_elements(dims_of(v));
   };
   if (at == outputs.size()) at = size_t(std::find_if(outputs.begin(), outputs.end(), can_fail) - outputs.begin());
   if (at == outputs.size()) return;  // nothing has elements, whatever the sizes are

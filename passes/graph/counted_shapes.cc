@@ -48,7 +48,7 @@ std::optional<SizeForm> BoundedSizes::traced(const Value* v, int64_t k, int& bud
   if (const auto count = counts_.find(v)) return count;
   const Node* n = v->producer;
   if (!n || !n->domain.empty() || n->inputs.empty() || !n->inputs[0]) return std::nullopt;
-  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
+  if (v->type.is_static_tensor() && has_one_element(dims_of(v))) k = 0;
   return n->is("Split") ? part_of_split(*v, k, budget) : element_of(*n, k, budget);
 }
 
@@ -126,7 +126,7 @@ std::optional<BoundedSizes::RealSize> BoundedSizes::real(const Value* v, int64_t
   if (!v || v->constant || --budget < 0 || !v->producer || !v->type.is_tensor()) return std::nullopt;
   if (v->type.dtype != DType::F32 && v->type.dtype != DType::F64) return std::nullopt;
   const Node& n = *v->producer;
-  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
+  if (v->type.is_static_tensor() && has_one_element(dims_of(v))) k = 0;
   const auto small = [&](const SizeForm& f) { return counts_.least(f) >= 0 && counts_.bound(f) < (1 << 24); };
   if (n.is("Cast") && is_int(n.inputs[0]->type.dtype)) {
     const auto whole = element(n.inputs[0], k, budget);
@@ -257,7 +257,7 @@ std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int
 
 std::optional<bool> BoundedSizes::compared(const Node& n) {
   const Value *x = n.inputs.at(0), *y = n.outputs.at(0);
-  if (!x || !is_int(x->type.dtype) || !y || !y->type.is_static_tensor() || num_elements(dims_of(y)) != 1)
+  if (!x || !is_int(x->type.dtype) || !y || !y->type.is_static_tensor() || !has_one_element(dims_of(y)))
     return std::nullopt;
   const auto a = element(x, 0), b = a ? element(n.inputs.at(1), 0) : std::nullopt;
   if (!b) return std::nullopt;

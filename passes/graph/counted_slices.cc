@@ -24,7 +24,7 @@ bool is_list(const Value* v) {
 /// through.
 std::array<int64_t, 2> origin_of(const Value* v, int64_t k) {
   if (v->constant) return {-1, v->constant->as_int(k)};
-  const auto one = [](const Value* x) { return x && x->type.is_static_tensor() && num_elements(dims_of(x)) == 1; };
+  const auto one = [](const Value* x) { return x && x->type.is_static_tensor() && has_one_element(dims_of(x)); };
   while (one(v) && v->producer && v->producer->domain.empty()) {
     const Node& n = *v->producer;
     if (!n.is("Unsqueeze") && !n.is("Squeeze") && !n.is("Reshape") && !n.is("Identity")) break;

@@ -81,7 +81,7 @@ std::optional<IntegerProduct> integer_product(const Node& n) {
   return std::nullopt;
 }
 
-bool is_single(const Value* v) { return !v || (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1); }
+bool is_single(const Value* v) { return !v || (v->type.is_static_tensor() && has_one_element(dims_of(v))); }
 
 }  // namespace
 

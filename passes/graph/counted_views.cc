@@ -159,7 +159,10 @@ Node* BoundedSizes::regroup(Graph& g, Node* n, const std::vector<SizeForm>& to, 
   const std::vector<int64_t> axes = counted_in(to, 0, to.size());
   if (axes.size() == 1) {  // as much room as there is
     const auto at = size_t(axes[0]);
-    bounds[at] = std::max(bounds[at], num_elements(dims_of(x)) / (num_elements(bounds) / bounds[at]));
+    Dims others = bounds;
+    others.erase(others.begin() + axes[0]);
+    const auto [all, rest] = elements_in_proportion(dims_of(x), others);
+    bounds[at] = std::max(bounds[at], all / rest);
   }
   std::vector<Value*> operands = {x};
   std::vector<int64_t> counted;

@@ -282,7 +282,7 @@ void BoundedSizes::fill_space(Graph& g, Node* n, const SlidingWindow& s) {
   Value* number = fill == "zero" ? number_in_padding(g, n) : nullptr;
   // Zeros in front of a DequantizeLinear: integers stay beside their product.
   Node* real = fill == "zero" ? made_by(n->inputs[0], "DequantizeLinear") : nullptr;
-  if (real && num_elements(dims_of(real->inputs.at(1))) != 1) real = nullptr;
+  if (real && !has_one_element(dims_of(real->inputs.at(1)))) real = nullptr;
   if (real && real->inputs.size() > 2) number = as_number(g, n, real->inputs[2]);
   Value* x = real ? real->inputs[0] : n->inputs[0];
   for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0]))) {

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -149,10 +150,14 @@ void merge_constants(Graph& g) {
 /// Is a copy of v, a result of n, no more work than n?
 bool copy_pays(const Node& n, const Value* v) {
   if (!v->type.is_static_tensor() || n.is("Identity")) return false;
+  const bool several = has_several_open(dims_of(v));
   int64_t read = 0;
-  for (const Value* o : n.inputs)
-    if (o && !o->constant && o->type.is_static_tensor()) read += num_elements(dims_of(o));
-  return read >= num_elements(dims_of(v));
+  for (const Value* o : n.inputs) {
+    if (!o || o->constant || !o->type.is_static_tensor()) continue;
+    if (has_several_open(dims_of(o))) return true;
+    if (!several) read += num_elements(dims_of(o));
+  }
+  return !several && read >= num_elements(dims_of(v));
 }
 
 void merge_into(Graph& g, Node* twin, Node* n) {

@@ -132,7 +132,7 @@ bool is_candidate(const Node& n) {
   if (is_integer_conv(n)) {
     const Value* zero = zero_of(n);
     return is_int(n.inputs[0]->type.dtype) &&
-           (!zero || (zero->type.is_static_tensor() && num_elements(dims_of(zero)) == 1));
+           (!zero || (zero->type.is_static_tensor() && has_one_element(dims_of(zero))));
   }
   if (!is_float(n.inputs[0]->type.dtype) && !(n.is("MaxPool") && is_int(n.inputs[0]->type.dtype))) return false;
   if (is_pool_by_rows(n)) return false;

@@ -36,6 +36,7 @@
 #include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/graph/cut_group.h"
 #include "passes/graph/fusion_reasons.h"
 #include "passes/graph/groups.h"
@@ -50,7 +51,7 @@ namespace {
 
 constexpr size_t kDiamond = 64;  // nodes on the ways from a value to where they join
 
-int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
+bool has_more(const Value* v, const Value* than) { return compare_elements(dims_of(v), dims_of(than)) > 0; }
 
 /// Does `n` compute element i of its result from element i of v (and anything of its other operands)?
 bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_of(n->outputs[0]); }
@@ -256,7 +257,7 @@ class Fusion {
       case GroupKind::Elementwise: return why_not_elementwise(p, q, n, v, private_value);
       case GroupKind::Move:
         if (!private_value) return "others read it, too";
-        if (elements(n->outputs[0]) > elements(v)) return "the move repeats elements, which would be computed again";
+        if (has_more(n->outputs[0], v)) return "the move repeats elements, which would be computed again";
         if (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move) return nullptr;
         if (p.kind == GroupKind::Contraction && groups_.traits(n).permutes)
           return groups_.traits(n).keeps_last || !has_vectors_of_sums(p)
@@ -285,11 +286,12 @@ class Fusion {
     const char* const taken = "the reader is in the kernel of another of its operands already";
     switch (p.kind) {
       case GroupKind::Elementwise:
-        if (!is_pointwise_in(n, v)) return other_shape;
+        // What nobody can store is computed where it is read.
+        if (!is_pointwise_in(n, v) && !(private_value && has_several_open(dims_of(v)))) return other_shape;
         return !anchored || private_value ? nullptr : taken;
       case GroupKind::Move:
         if (!private_value) return "others read it, too";
-        return elements(v) <= elements(n->outputs[0]) ? nullptr : other_shape;
+        return has_more(v, n->outputs[0]) ? other_shape : nullptr;
       case GroupKind::Contraction:
       case GroupKind::Window:
         if (anchored) return taken;

@@ -5,6 +5,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -39,10 +40,10 @@ struct Rows {
 };
 
 /// The load's buffer and reduced axes if it walks every element once through plain indices.
-std::optional<Rows> rows_of(const Load& l, const Stage& s, int64_t volume) {
+std::optional<Rows> rows_of(const Load& l, const Stage& s, const Dims& points) {
   if (!is_static(l.buffer->shape)) return std::nullopt;
   Rows r{static_dims(l.buffer->shape), {}};
-  if (num_elements(r.domain) != volume) return std::nullopt;
+  if (compare_elements(r.domain, points) != 0) return std::nullopt;
   for (size_t d = 0; d < l.index.size(); ++d) {
     const VarRef* v = as<VarRef>(l.index[d]);
     if (!v && !as<IntImm>(l.index[d])) return std::nullopt;
@@ -56,9 +57,9 @@ std::optional<Rows> rows_of(const Load& l, const Stage& s, int64_t volume) {
 bool is_permutation(const Stage& s) {
   const Load* l = as<Load>(s.values[0]);
   if (!l || !is_static(l->buffer->shape)) return false;
-  int64_t volume = 1;
-  for (const Axis& a : s.axes) volume = checked_mul(volume, a.extent.value);
-  return volume == num_elements(static_dims(l->buffer->shape)) &&
+  Dims made;
+  for (const Axis& a : s.axes) made.push_back(a.extent.value);
+  return compare_elements(static_dims(l->buffer->shape), made) == 0 &&
          std::all_of(l->index.begin(), l->index.end(), [](const Expr& e) { return as<VarRef>(e) || is_const(e, 0); });
 }
 
@@ -120,17 +121,17 @@ std::optional<Rows> common_rows(const TensorFn& fn) {
   std::optional<Rows> common;
   for (const Stage& s : fn.stages) {
     if (s.kind != Stage::Kind::Reduce) continue;
-    int64_t volume = 1;
+    Dims points;
     for (const auto* axes : {&s.axes, &s.raxes})
       for (const Axis& a : *axes) {
         if (!a.extent.is_const()) return std::nullopt;
-        volume = checked_mul(volume, a.extent.value);
+        points.push_back(a.extent.value);
       }
     bool found = false;
     for (const Expr& value : s.values)
       walk(value, [&](const Expr& e) {
         const Load* l = as<Load>(e);
-        const auto rows = l ? rows_of(*l, s, volume) : std::nullopt;
+        const auto rows = l ? rows_of(*l, s, points) : std::nullopt;
         if (!rows) return true;
         if (!common) common = rows;
         found = found || rows == common;
@@ -139,6 +140,25 @@ std::optional<Rows> common_rows(const TensorFn& fn) {
     if (!found) return std::nullopt;
   }
   return common;
+}
+
+/// Does it compute what no memory holds, from the same element of operands that none holds, and elements of others anywhere? A kernel
+/// that computes it block by block reads these where they are.
+bool is_pointwise_in_blocks(const TensorFn& fn) {
+  if (!has_several_open(static_dims(fn.outputs[0]->shape)) || fn.stages.size() != 1) return false;
+  const Stage& s = fn.stages[0];
+  bool pointwise = s.kind == Stage::Kind::Compute && s.scan < 0;
+  walk(s.values[0], [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    if (!l || !has_several_open(static_dims(l->buffer->shape))) return pointwise;
+    pointwise = l->index.size() == s.axes.size();
+    for (size_t k = 0; k < l->index.size() && pointwise; k++) {
+      const VarRef* v = as<VarRef>(l->index[k]);
+      pointwise = (v && v->var == s.axes[k].var) || (is_const(l->index[k], 0) && is_one(l->buffer->shape[k]));
+    }
+    return pointwise;
+  });
+  return pointwise;
 }
 
 GroupKind move_kind(const TensorFn& fn) {
@@ -180,7 +200,7 @@ NodeTraits traits_of(const Node& n) {
     case Pattern::View:
     case Pattern::Elementwise:
     case Pattern::Broadcast: t.kind = GroupKind::Elementwise; break;
-    case Pattern::Injective: t.kind = move_kind(fn); break;
+    case Pattern::Injective: t.kind = is_pointwise_in_blocks(fn) ? GroupKind::Elementwise : move_kind(fn); break;
     case Pattern::Reduction: {
       const auto rows = common_rows(fn);
       t.kind = rows ? GroupKind::Rows : GroupKind::Window;

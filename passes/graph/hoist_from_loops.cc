@@ -30,7 +30,7 @@ bool always_runs(const Node& n) {
     return f.exact() && f.limit > 0;
   }
   const Value* scanned = n.inputs.at(own_inputs(n) - 1);
-  return num_elements(dims_of(scanned)) > 0;
+  return !has_no_elements(dims_of(scanned));
 }
 
 bool has_sums(const TensorFn& fn) {

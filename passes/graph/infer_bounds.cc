@@ -51,9 +51,12 @@ Dims lengths(const Bounds& b) {
 /// `read` along the axes that it makes shorter by enough.
 Bounds worth(const Bounds& read, const Dims& dims) {
   Bounds b = whole_of(dims);
-  if (num_elements(dims) == 0) return b;
-  for (size_t d = 0; d < dims.size(); d++)
-    if (!is_open(dims[d]) && length(read[d]) < dims[d] - dims[d] / 4) b[d] = read[d];
+  if (has_no_elements(dims)) return b;
+  for (size_t d = 0; d < dims.size(); d++) {
+    const int64_t n = length(read[d]);
+    // A part of a size without an upper bound is no size; a few elements of it are.
+    if (is_open(dims[d]) ? !is_open(n) : n < dims[d] - dims[d] / 4) b[d] = read[d];
+  }
   return b;
 }
 
@@ -229,12 +232,12 @@ class InferBounds {
   /// among those.
   static std::optional<Bounds> viewed(const Bounds& b, const Dims& from, const Dims& to) {
     Bounds y = whole_of(to);
-    int64_t ahead = 1;
-    for (size_t d = 0; d < from.size(); ahead = checked_mul(ahead, from[d]), d++) {
+    const auto ahead = [](const Dims& dims, size_t d) { return Dims(dims.begin(), dims.begin() + std::ptrdiff_t(d)); };
+    for (size_t d = 0; d < from.size(); d++) {
       if (length(b[d]) == from[d]) continue;
       size_t same = 0;
-      int64_t before = 1;
-      while (same < to.size() && (before != ahead || to[same] != from[d])) before = checked_mul(before, to[same++]);
+      while (same < to.size() && (to[same] != from[d] || compare_elements(ahead(from, d), ahead(to, same)) != 0))
+        same++;
       if (same == to.size()) return std::nullopt;
       y[same] = b[d];
     }

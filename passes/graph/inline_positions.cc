@@ -102,7 +102,7 @@ class Positions {
   void view(const Node& n) {
     const Formula* x = of(n.inputs[0]);
     const Dims to = dims_of(n.outputs[0]), from = dims_of(n.inputs[0]);
-    if (!x || num_elements(to) == 0) return;
+    if (!x || has_no_elements(to)) return;
     Formula f{axes_of(to), {}};
     const Exprs index = delinearize(linear_index(as_index(f.axes), to), from);
     f.value = simplify(at(*x, index), ranges_of(f.axes, to));

@@ -48,7 +48,7 @@ bool Layouts::may_follow(const Node* n) const {
     if (!v || v->constant) continue;
     if (native(v) && !adopted(v)) return true;
     any = any || native(v);
-    all = all && (native(v) || num_elements(dims_of(v)) == 1);
+    all = all && (native(v) || has_one_element(dims_of(v)));
   }
   return any && all;
 }
@@ -68,7 +68,7 @@ Value* Layouts::last(Value* v, Node* at) {
 
 Value* Layouts::broadcast_last(Value* v, int rank, Node* at) {
   const Dims d = dims_of(v);
-  if (num_elements(d) == 1 && int(d.size()) <= rank) return v;
+  if (has_one_element(d) && int(d.size()) <= rank) return v;
   if (int(d.size()) == rank) return last(v, at);
   Dims full(size_t(rank) - d.size(), 1);
   full.insert(full.end(), d.begin(), d.end());

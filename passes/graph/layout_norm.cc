@@ -101,7 +101,7 @@ bool follow_normalization(Layouts& l, Node* n) {
   if (!n->is("GroupNormalization") && !n->is("InstanceNormalization")) return false;
   const DType t = n->outputs[0]->type.dtype;
   if (rank_of(n->outputs[0]) < 3 || (t != DType::F32 && t != DType::F64)) return false;
-  if (num_elements(dims_of(n->outputs[0])) == 0 || l.strict()) return false;
+  if (has_no_elements(dims_of(n->outputs[0])) || l.strict()) return false;
   for (const Value* v : n->inputs)
     if (v->type.dtype != t) return false;
   l.replace(n, Normalization(l, n).build());

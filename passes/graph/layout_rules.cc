@@ -12,7 +12,7 @@ namespace {
 
 /// QuantizeLinear or DequantizeLinear, whose axis means nothing where there is one scale.
 bool is_quantizer(const Node& n) {
-  return (n.is("QuantizeLinear") || n.is("DequantizeLinear")) && num_elements(dims_of(n.inputs[1])) == 1;
+  return (n.is("QuantizeLinear") || n.is("DequantizeLinear")) && has_one_element(dims_of(n.inputs[1]));
 }
 
 /// Are elements of the result made from elements at the same index (or a broadcast one), whatever that index is? Axes
@@ -52,7 +52,7 @@ bool pointwise(Layouts& l, Node* n) {
   const Dims dims = dims_of(n->outputs[0]);
   if (n->outputs.size() != 1 || !is_pointwise(*n)) return false;
   for (const Value* v : n->inputs)
-    if (v && dims_of(v) != dims && num_elements(dims_of(v)) != 1 && !has_trait(*n, OpTrait::Broadcasts)) return false;
+    if (v && dims_of(v) != dims && !has_one_element(dims_of(v)) && !has_trait(*n, OpTrait::Broadcasts)) return false;
   std::vector<Value*> in;
   for (Value* v : n->inputs) in.push_back(v ? l.broadcast_last(v, rank, n) : nullptr);
   l.replace(n, remade(l, n, std::move(in), n->attrs));
@@ -132,7 +132,7 @@ bool slice_or_pad(Layouts& l, Node* n) {
 bool resize(Layouts& l, Node* n) {
   if (!n->is("Resize")) return false;
   std::vector<Value*> in = n->inputs;
-  if (in.size() > 1 && in[1] && num_elements(dims_of(in[1])) > 0) return false;  // a region of interest
+  if (in.size() > 1 && in[1] && !has_no_elements(dims_of(in[1]))) return false;  // a region of interest
   Attrs attrs = n->attrs;
   const int rank = rank_of(in[0]);
   auto axes = n->attr_ints("axes");
@@ -199,7 +199,7 @@ bool merge_spatial(Layouts& l, Node* n) {
 bool reshape_of_unmoved(Layouts& l, Node* n) {
   if (!n->is("Reshape")) return false;
   const Dims d = dims_of(n->inputs[0]);
-  const bool no_space = num_elements(Dims(d.begin() + 2, d.end())) == 1;
+  const bool no_space = has_one_element(Dims(d.begin() + 2, d.end()));
   if (!no_space && d[1] != 1) return false;
   Value* shape = ints(l, n->outputs[0], "_shape", dims_of(n->outputs[0]));
   replace_node(l.graph(), n,

@@ -27,9 +27,12 @@ bool is_moderate(const Constant& c, int bits) {
 bool grows_together(const Value* a, const Value* b) {
   const Dims x = dims_of(a), y = dims_of(b);
   auto size = [](const Dims& d, size_t from_end) { return from_end < d.size() ? d[d.size() - 1 - from_end] : 1; };
-  int64_t joint = 1;
-  for (size_t i = 0; i < std::max(x.size(), y.size()); ++i) joint *= std::max(size(x, i), size(y, i));
-  return joint > std::max(num_elements(x), num_elements(y));
+  bool x_grows = false, y_grows = false;
+  for (size_t i = 0; i < std::max(x.size(), y.size()); ++i) {
+    x_grows = x_grows || size(x, i) < size(y, i);
+    y_grows = y_grows || size(y, i) < size(x, i);
+  }
+  return x_grows && y_grows;
 }
 
 namespace {

@@ -133,7 +133,7 @@ class Products {
     const Dims d = dims_of(numbers);
     int64_t axis = w->attr_int("axis", 1), block = w->attr_int("block_size", 0);
     if (axis < 0) axis += 2;
-    const bool one = num_elements(dims_of(scale)) == 1, along_sum = block > 0;
+    const bool one = has_one_element(dims_of(scale)), along_sum = block > 0;
     if (!one && axis != (turned == along_sum ? 1 : 0)) return;
     const int64_t depth = d[turned ? 1 : 0], part = part_of_block(one || block >= depth ? 0 : block, depth, bits);
     if (part == 0 || depth == 0 || d[turned ? 0 : 1] < kFewestColumns || rank_of(x) < 1) return;

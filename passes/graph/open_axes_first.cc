@@ -11,7 +11,8 @@
 //   r: f32[6, n, 8] = tc.regroup(h, 6 * n, n)             ->   h
 // What asks for more than an element of each gets them joined (a division by the size of the run).
 //
-// Preconditions: each tensor has one such axis at most, and none lies in a body: else nothing changes, and plan_open_sizes tells.
+// What has two such axes stays as it is: it becomes part of a kernel that stores none of it, or plan_open_sizes refuses it.
+// Preconditions: none lies in a body: else nothing changes, and plan_open_sizes tells.
 //
 // Needs: types, operators in their last form. Leaves: functions of what is stored otherwise; operators of the rest.
 #include <algorithm>
@@ -32,12 +33,6 @@ int64_t product(const Dims& dims, size_t first, size_t last) {
   return n;
 }
 
-bool has_several(const Value& v) {
-  if (!v.type.is_static_tensor()) return false;
-  const Dims dims = dims_of(&v);
-  return std::count_if(dims.begin(), dims.end(), is_open) > 1;
-}
-
 class OpenAxesFirst {
  public:
   explicit OpenAxesFirst(Graph& g) : g_(g) {}
@@ -47,6 +42,7 @@ class OpenAxesFirst {
       Node* n = (it++)->get();
       if (concerns(*n)) node(n);
     }
+    copy_what_no_memory_holds();
     for (size_t k = 0; k < g_.outputs().size(); k++)
       if (Value* v = g_.outputs()[k]; is_stored(v)) {
         Value* all = in_order(v, nullptr);
@@ -212,6 +208,35 @@ class OpenAxesFirst {
     replaced_.push_back(n);
   }
 
+  // --- what has two such axes
+  /// A mask, say: each that reads it computes it.
+  void copy_what_no_memory_holds() {
+    std::vector<Node*> list;
+    for (const auto& n : g_.nodes())
+      if (n->outputs.size() == 1 && n->outputs[0] && n->outputs[0]->type.is_static_tensor() &&
+          has_several_open(dims_of(n->outputs[0])))
+        list.push_back(n.get());
+    for (auto n = list.rbegin(); n != list.rend(); ++n)
+      if ((*n)->outputs[0]->users.size() > 1) copy_for_readers(to_function(g_, *n));
+  }
+  void copy_for_readers(Node* n) {
+    if (!n->is("Reshape") && (!is_fused(n) || pattern_of(*n->fn) > Pattern::Injective)) return;
+    const std::vector<Node*> users = n->outputs[0]->users;
+    for (size_t k = 1; k < users.size(); k++) {
+      const std::vector<ModelText> names = {derived(n->outputs[0]->name, "_again")};
+      Node* copy = nullptr;
+      if (is_fused(n)) {
+        copy = insert_function(g_, *n, users[k], *n->fn, n->inputs, names);
+      } else {
+        copy = insert_for(g_, *n, users[k], n->op, n->inputs, names, n->attrs, n->domain);
+        g_.set_type(copy->outputs[0], n->outputs[0]->type);
+      }
+      const auto& inputs = users[k]->inputs;
+      const auto at = std::find(inputs.begin(), inputs.end(), n->outputs[0]);
+      if (at != inputs.end()) g_.set_input(users[k], size_t(at - inputs.begin()), copy->outputs[0]);
+    }
+  }
+
   Graph& g_;
   std::map<const Value*, Stored> stored_;  // looked up only
   std::vector<Node*> replaced_;            // in order
@@ -219,11 +244,6 @@ class OpenAxesFirst {
 
 }  // namespace
 
-void open_axes_first(Graph& g, PassContext&) {
-  const auto values = [&](auto&& question) {
-    return std::any_of(g.values().begin(), g.values().end(), [&](const auto& v) { return question(*v); });
-  };
-  if (!values(has_several)) OpenAxesFirst(g).run();
-}
+void open_axes_first(Graph& g, PassContext&) { OpenAxesFirst(g).run(); }
 
 }  // namespace tc

@@ -36,7 +36,17 @@ struct Stored {
 
 class Permutation {
  public:
-  explicit Permutation(const TensorFn& fn) : fn_(fn) {}
+  explicit Permutation(const TensorFn& fn) : fn_(fn) {
+    const auto unstorable = [](const Buffer& b) {
+      return is_static(b->shape) && has_several_open(static_dims(b->shape));
+    };
+    const auto sums = [](const Axis& a) { return a.extent.is_const() && is_open(a.extent.value); };
+    in_blocks_ = std::any_of(fn.inputs.begin(), fn.inputs.end(), unstorable) ||
+                 std::any_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) {
+                   return std::any_of(s.outputs.begin(), s.outputs.end(), unstorable) ||
+                          std::any_of(s.raxes.begin(), s.raxes.end(), sums);
+                 });
+  }
 
   std::optional<OpenFunction> run(const OpenLayouts& inputs) {
     OpenFunction f;
@@ -60,6 +70,11 @@ class Permutation {
     auto d = std::make_shared<BufferDef>(*b);
     d->shape = to_shape(stored_dims(static_dims(b->shape), *l));
     return (stored_[b.get()] = {d, l}).buffer;
+  }
+  bool is_result(const Stage& s) const {
+    return std::any_of(s.outputs.begin(), s.outputs.end(), [&](const Buffer& b) {
+      return std::find(fn_.outputs.begin(), fn_.outputs.end(), b) != fn_.outputs.end();
+    });
   }
   const Stored* find(const Buffer& b) const {
     const auto it = stored_.find(b.get());
@@ -86,7 +101,7 @@ class Permutation {
       }
       const bool parted = own.layout->front > 1;
       if (parted && (s.scan >= 0 || dims[*axis] % own.layout->front != 0)) return {};
-      if (!parted && (s.scan >= 0 || !is_inner(dims, *axis))) own.layout.reset();
+      if (!parted && (s.scan >= 0 || !is_inner(dims, *axis) || (in_blocks_ && !is_result(s)))) own.layout.reset();
     }
     Stage made = s;
     for (Exprs* list : {&made.values, &made.init})
@@ -171,6 +186,7 @@ class Permutation {
   }
 
   const TensorFn& fn_;
+  bool in_blocks_ = false;  // it goes along such axes block by block, and stores nothing between the stages
   std::map<const BufferDef*, Stored> stored_;  // looked up only
 };
 

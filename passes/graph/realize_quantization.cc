@@ -66,7 +66,7 @@ Quantized quantized(const Value* v, int axis, bool (*fits)(DType) = has_8_bits) 
   if (!x->type.is_static_tensor() || !scale->type.is_static_tensor()) return {};
   int64_t along = n->attr_int("axis", 1);
   if (along < 0) along += rank_of(x);
-  if (num_elements(dims_of(scale)) != 1 && (rank_of(scale) != 1 || along != axis)) return {};
+  if (!has_one_element(dims_of(scale)) && (rank_of(scale) != 1 || along != axis)) return {};
   return {x, scale, n->inputs.size() > 2 ? n->inputs[2] : nullptr};
 }
 
@@ -244,7 +244,7 @@ class Realization {
     const Quantized a = quantized(n_->inputs[0], -1), found = quantized(right, rank == 2 ? (transposed ? 0 : 1) : -1);
     if (!a.x || !found.x || (!picks_precision_ && !is_known(found))) return false;
     Quantized b = found;
-    if (b.zero && num_elements(dims_of(b.zero)) != 1 && !b.zero->is_constant()) return false;
+    if (b.zero && !has_one_element(dims_of(b.zero)) && !b.zero->is_constant()) return false;
     const int64_t terms = dims_of(n_->inputs[0]).back();
     if (!sum_fits(terms, nullptr) || rank_of(a.scale) > 1 || rank_of(b.scale) > 1) return false;
     if (transposed) b.x = op("Transpose", {b.x}, "_factor", {{"perm", std::vector<int64_t>{1, 0}}});
@@ -285,7 +285,7 @@ void choose_among_integers(Graph& g, Node* n) {
       q->attr_int("precision", 0) > 1)
     return;
   Value* zero = q->inputs.size() > 2 ? q->inputs[2] : nullptr;
-  if (zero != x.zero || q->outputs[0]->type.dtype != x.x->type.dtype || num_elements(dims_of(x.scale)) != 1) return;
+  if (zero != x.zero || q->outputs[0]->type.dtype != x.x->type.dtype || !has_one_element(dims_of(x.scale))) return;
   if (!is_moderate(x.scale->constant) || is_scalar(x.scale, 0)) return;
   if (n->is("MaxPool") && *scalar_of(x.scale) < 0) return;
   std::vector<Value*> in = n->inputs;

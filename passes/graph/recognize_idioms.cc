@@ -227,7 +227,7 @@ bool is_per_channel(const Value* v, const Dims& x) {
 bool group_norm(Graph& g, Node* n) {
   if (!n->is("Add") || !n->outputs[0]->type.is_static_tensor()) return false;
   const Dims dims = dims_of(n->outputs[0]);
-  if (dims.size() < 3 || num_elements(dims) == 0) return false;
+  if (dims.size() < 3 || has_no_elements(dims)) return false;
   const auto channels = [&](const Value* v) { return is_per_channel(v, dims); };
   Value* product = other_operand(n, channels);
   const Node* mul = product ? made_by(product, "Mul") : nullptr;

@@ -6,6 +6,7 @@
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/graph/constant_arithmetic.h"
 
@@ -92,7 +93,7 @@ Value* add_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs
 }
 
 Attrs sizes_as_given(const Value* like) {
-  return like->type.is_static_tensor() && num_elements(dims_of(like)) == 0 ? Attrs{{"allowzero", int64_t(1)}} : Attrs{};
+  return like->type.is_static_tensor() && has_no_elements(dims_of(like)) ? Attrs{{"allowzero", int64_t(1)}} : Attrs{};
 }
 
 void add_origins(std::vector<ModelText>& to, const std::vector<ModelText>& from) {
@@ -183,7 +184,7 @@ std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
   int64_t bytes = 0;
   for (const Value* v : n.outputs) {
     if (!v) continue;
-    if (!v->type.is_static_tensor() || info(v->type.dtype).bytes == 0) return {};
+    if (!v->type.is_static_tensor() || info(v->type.dtype).bytes == 0 || has_several_open(dims_of(v))) return {};
     bytes = checked_add(bytes, checked_mul(num_elements(dims_of(v)), info(v->type.dtype).bytes));
   }
   if (bytes > max_bytes) return {};

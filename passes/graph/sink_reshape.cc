@@ -35,7 +35,7 @@ bool is_elementwise(const Node* n) {
     const Load* l = as<Load>(e);
     if (!l) return ok = ok && !as<VarRef>(e);
     if (!is_static(l->buffer->shape)) return ok = false;
-    const bool single = num_elements(static_dims(l->buffer->shape)) == 1;
+    const bool single = has_one_element(static_dims(l->buffer->shape));
     ok = ok && (single || l->buffer->shape == s.outputs[0]->shape);
     for (size_t d = 0; ok && !single && d < l->index.size(); ++d) {
       const VarRef* v = as<VarRef>(l->index[d]);
@@ -90,7 +90,7 @@ std::shared_ptr<const TensorFn> reshaped(const TensorFn& fn, const Shape& shape)
   }
   BufferMap buffers;
   for (const Buffer& b : fn.inputs) {
-    const bool whole = b->shape == s.outputs[0]->shape && num_elements(static_dims(b->shape)) != 1;
+    const bool whole = b->shape == s.outputs[0]->shape && !has_one_element(static_dims(b->shape));
     to.inputs.push_back(whole ? make_buffer(b->name, b->dtype, shape) : b);  // what nothing reads has any shape
     buffers[b.get()] = to.inputs.back();
   }
@@ -123,7 +123,7 @@ Node* sink(Graph& g, Node* n, Node* before) {
   std::vector<Value*> inputs;
   for (Value* v : n->inputs) {
     const Node* r = made_by(v, "Reshape");
-    if (dims_of(v) == dims_of(z) && num_elements(dims_of(v)) != 1)
+    if (dims_of(v) == dims_of(z) && !has_one_element(dims_of(v)))
       v = r && dims_of(r->inputs[0]) == dims_of(c) ? r->inputs[0]
                                                    : reshape(g, n, v, c->type, derived(v->name, "_flat"));
     inputs.push_back(v);

@@ -34,7 +34,7 @@ Expr linear(const BufferDef& b, const Exprs& index) {
 // Elements from the first to behind the last one, gaps between rows included.
 int64_t extent_of(const BufferDef& b) {
   const Dims dims = static_dims(b.shape);
-  if (b.strides.empty() || num_elements(dims) == 0) return num_elements(dims);
+  if (b.strides.empty() || has_no_elements(dims)) return num_elements(dims);
   int64_t last = b.offset;
   for (size_t d = 0; d < dims.size(); d++) last = checked_add(last, checked_mul(dims[d] - 1, b.strides[d]));
   return last + 1;

@@ -235,6 +235,7 @@ const std::vector<LoopPass>& device_loop_passes() {
       {"enter_host_loops", enter_host_loops, "shows the host's loops around a launch to the passes"},
       kPartitionLoops,
       kEndSums,
+      kDeadStores,
       kNarrowTypes,
       kCommonSubexpr,
       kHoistInvariants,

@@ -46,14 +46,21 @@ IoTensor io_tensor(const Value& v, bool text) {
 }
 
 /// Memory is so many times a size without an upper bound and a rest, the places of elements are whole numbers of it: a third is
-/// neither. Throws Error TC3106.
-void refuse_parts_of_open_sizes(const Graph& g) {
+/// neither, and no number of such sizes is the product of two. Throws Error TC3106.
+void refuse_what_no_memory_holds(const Graph& g) {
   const auto& chosen = g.sizes().chosen;
   const auto open = std::find_if(chosen.begin(), chosen.end(), [](const SizeInput& s) { return is_open(s.most); });
   if (open == chosen.end()) return;
   for (const auto& v : g.values()) {
     if (!v->type.is_static_tensor()) continue;
-    for (const int64_t d : static_dims(v->type.shape)) {
+    const Dims dims = static_dims(v->type.shape);
+    if (has_several_open(dims))
+      throw needs_upper_bound(
+          g.inputs().at(open->input)->name, open->least,
+          {"", v->producer && !v->producer->origins.empty() ? v->producer->origins[0].raw() : "", "", v->name.raw(),
+           -1},
+          "a tensor grows with two such sizes, and no kernel computes it and what reads it block by block");
+    for (const int64_t d : dims) {
       // Halves are whole numbers of bytes in all tensors but those of single bytes, which have room for more.
       const int64_t rest = d > INT64_MAX / 2 ? 0 : open_number(2 * d).rest;
       if (rest > -kMostRoom && rest < kMostRoom) continue;
@@ -74,7 +81,7 @@ ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loo
 }
 
 Program ProgramBuilder::take(Graph& g) {
-  refuse_parts_of_open_sizes(g);
+  refuse_what_no_memory_holds(g);
   p_.title = g.name();
   p_.macs = multiply_accumulates(g);
   nodes_ = g.num_nodes();

@@ -42,11 +42,11 @@ Expr LiveAxes::size(const Value* v, int depth) {
     const std::vector<int> operands = fn_operands(*n);
     for (size_t k = 0; k < operands.size(); k++)
       if (const Value* x = n->inputs.at(size_t(operands[k]));
-          x->type.is_static_tensor() && num_elements(static_dims(x->type.shape)) == 1)
+          x->type.is_static_tensor() && has_one_element(static_dims(x->type.shape)))
         known[fn.inputs[k].get()] = size(x, depth - 1);
     for (const Stage& s : fn.stages) {
       const bool one = s.kind == Stage::Kind::Compute && s.outputs.size() == 1 && s.scan < 0 &&
-                       num_elements(static_dims(s.outputs[0]->shape)) == 1 && s.outputs[0]->dtype == DType::I64;
+                       has_one_element(static_dims(s.outputs[0]->shape)) && s.outputs[0]->dtype == DType::I64;
       if (one) known[s.outputs[0].get()] = exact(s.values[0], known);
     }
     for (size_t k = 0; k < fn.outputs.size() && k < n->outputs.size(); k++)

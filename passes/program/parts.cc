@@ -176,7 +176,7 @@ bool Parts::readers_take(const Value* v, const Node* but, const std::vector<int6
 bool Parts::may_move(const Value* v, const Node* reader, const std::vector<int64_t>& strides) const {
   if (!is_fused(v->producer) || of(v) || outputs_.count(v) || viewed_.count(v) || !is_plain(v)) return false;
   const Dims dims = static_dims(v->type.shape);
-  if (num_elements(dims) == 0) return false;
+  if (has_no_elements(dims)) return false;
   const std::vector<int64_t> apart = proper(strides, dims);
   if (!apart.empty() && (dims.back() < kLeastRow || !backend_->takes_strides(*v->producer->fn, true))) return false;
   return readers_take(v, reader, apart);

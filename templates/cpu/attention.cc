@@ -16,6 +16,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/regions.h"
@@ -157,7 +158,7 @@ bool find_ranges(const TensorFn& last, Attention& t, const PlanEntry& plan) {
   if (dims.size() < 2 || static_dims(t.scores_buffer->shape) != dims) return false;
   t.rows = dims[dims.size() - 2];
   t.columns = dims.back();
-  if (t.rows < 2) return false;
+  if (t.rows < 2 || is_open(t.columns)) return false;  // scores and panels of a tile lie in memory of constant size
   t.tile_rows = plan.in_range(
       "rows", [&] { return choose_tile_rows(t.rows, t.columns); }, 2, std::min(t.rows, kMostTileRows));
   for (size_t d = 0; d + 1 < dims.size(); d++) {

@@ -1,11 +1,13 @@
 #include "templates/cpu/schedule_cpu.h"
 
+#include "ir/open_size.h"
 #include "templates/choose_template.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/few_bits.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/open_rows.h"
 #include "templates/cpu/regions.h"
+#include "templates/cpu/streaming_attention.h"
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
 #include "templates/known_tables.h"
@@ -66,6 +68,15 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for
 };
 
+// Of functions with stages that no memory holds: these keep none of them.
+constexpr Template<TemplateArgs> kBlockByBlock[] = {{"streaming_attention", schedule_streaming_attention}};
+
+bool has_unstorable_stage(const TensorFn& fn) {
+  return std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) {
+    return is_static(s.outputs[0]->shape) && has_several_open(static_dims(s.outputs[0]->shape));
+  });
+}
+
 }  // namespace
 
 Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
@@ -75,6 +86,11 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
     std::vector<bool> constant = constant_input;
     constant.resize(tables->rest.inputs.size());  // a table is no operand that could be repacked
     return with_known_tables(schedule_cpu(tables->rest, constant, cpu, options), *tables);
+  }
+  if (has_unstorable_stage(fn)) {
+    const TemplateArgs args{fn, nullptr, constant_input, cpu, options};
+    if (!match_streaming_attention(args)) throw Error("TC0501", ExitCode::Limit, "a tensor grows with two such sizes");
+    return choose_template<TemplateArgs>(kBlockByBlock, args);
   }
   const std::optional<Canonical> canonical = canonicalize(fn);
   return choose_template<TemplateArgs>(kTemplates,

@@ -6,6 +6,7 @@
 #include "ir/loop/max_lanes.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/loop/vector_form.h"
 #include "templates/canonical.h"
 #include "templates/cpu/streaming_attention.h"
@@ -16,7 +17,8 @@ namespace {
 
 constexpr int64_t kMostHeads = 16;  // that read keys together
 constexpr int64_t kMostSize = 256;  // of a head, in registers
-constexpr int64_t kFewQueries = 4;  // of a counted softmax: for more, tiles of rows are faster (attention.cc)
+constexpr int64_t kFewQueries =
+    4;  // of a counted softmax: for more, tiles of rows are faster (attention.cc), if memory holds them
 
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
@@ -34,11 +36,6 @@ Expr inlined(const TensorFn& fn, const Expr& e, const std::vector<Buffer>& stops
     for (size_t k = 0; k < s->axes.size(); k++) at[s->axes[k].var.get()] = l->index[k];
     return inlined(fn, substitute(s->values[0], at), stops);
   });
-}
-
-bool same(const Exprs& a, const Exprs& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return structurally_equal(x, y); });
 }
 
 /// The sums and the maximum, in order.
@@ -115,31 +112,77 @@ std::optional<StreamedAttention::None> counted_softmax(const TensorFn& fn, const
   return found->or_zero ? StreamedAttention::None::ZeroIfNaN : StreamedAttention::None::NaN;
 }
 
+/// Axes of one element: an index along them is 0, or the axis.
+VarMap unit_axes(const TensorFn& fn) {
+  VarMap once;
+  for (const Stage& s : fn.stages)
+    for (const auto* list : {&s.axes, &s.raxes})
+      for (const Axis& a : *list)
+        if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+  return once;
+}
+
 /// The softmax between the scores and the weights of the values, as the definition writes it.
 bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const Exprs& at, Expr& sink) {
   const Load* terms = as<Load>(r.total->values[0]);
   const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
   if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return false;
+  const VarMap once = unit_axes(fn);
+  const auto equal = [&](const Expr& x, const Expr& y) {
+    return structurally_equal(substitute(x, once), substitute(y, once));
+  };
   const Exprs row = {refs(e->axes)[0], refs(e->axes)[1], refs(e->axes)[2]};
   VarMap to;
   for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = row[k];
   to[r.top->raxes[0].var.get()] = Expr(e->axes[3].var);
   const Expr m = load(r.top->outputs[0], row), own_sink = compared_with(e->values[0], m);
   const Expr shift = shift_of(own_sink ? max(m, own_sink) : m);
-  if (!structurally_equal(e->values[0], exp(substitute(r.top->values[0], to) - shift))) return false;
+  if (!equal(e->values[0], exp(substitute(r.top->values[0], to) - shift))) return false;
   VarMap to_row;
   for (size_t k = 0; k < 3; k++) to_row[e->axes[k].var.get()] = at[k];
   if (own_sink) sink = substitute(own_sink, to_row);
-  Exprs summed = refs(r.total->axes);
-  summed.push_back(Expr(r.total->raxes[0].var));
-  if (!same(terms->index, summed)) return false;
+  std::vector<Axis> summed = r.total->axes;
+  summed.push_back(r.total->raxes[0]);
+  if (!reads_own(terms->index, summed)) return false;
   Expr s = load(r.total->outputs[0], {at[0], at[1], at[2]});
   if (sink) s = s + exp(sink - substitute(shift, to_row));
   const Expr inverse = select(eq(s, zero(DType::F32)), make_const(DType::F32, 1), s);
-  return structurally_equal(inlined(fn, weight, {terms->buffer}), load(terms->buffer, at) / inverse);
+  return equal(inlined(fn, weight, {terms->buffer}), load(terms->buffer, at) / inverse);
 }
 
 bool is_half_or_single(DType t) { return is_half(t) || t == DType::F32; }
+
+/// Which of the scores' axes (batch, head, query) each axis of the result is; 3 for that of the values.
+std::optional<std::vector<size_t>> roles_of(const Reductions& r) {
+  const auto& axes = r.result->axes;
+  const Load* weights = nullptr;
+  for (const Load* l : loads_of(r.result->values[0])) {
+    const VarRef* last = l->index.size() == 4 ? as<VarRef>(l->index[3]) : nullptr;
+    if (last && last->var == r.result->raxes[0].var) weights = l;
+  }
+  if (!weights) return {};
+  std::vector<size_t> roles(axes.size(), axes.size());
+  std::vector<bool> taken(axes.size(), false);
+  const auto take = [&](size_t role, auto&& is_it) {
+    for (size_t k = 0; k < axes.size(); k++) {
+      if (taken[k] || !is_it(axes[k])) continue;
+      taken[k] = true;
+      roles[k] = role;
+      return true;
+    }
+    return false;
+  };
+  for (size_t role = 0; role < 3; role++)
+    if (const VarRef* v = as<VarRef>(weights->index[role]))
+      if (!take(role, [&](const Axis& a) { return a.var == v->var; })) return {};
+  // An axis of one element is at 0, and any other one of one element.
+  for (size_t role = 0; role < 3; role++)
+    if (!as<VarRef>(weights->index[role]) &&
+        !(is_const(weights->index[role], 0) && take(role, [](const Axis& a) { return a.extent == Dim(1); })))
+      return {};
+  take(3, [](const Axis&) { return true; });
+  return roles;
+}
 
 /// Where that is where the output has the result's axes in another order.
 bool find_permuted(const TensorFn& fn, const Reductions& r, const Stage& last, const Exprs& at, StreamedAttention& s) {
@@ -156,21 +199,31 @@ bool find_permuted(const TensorFn& fn, const Reductions& r, const Stage& last, c
     else if (r.result->axes[k].extent != Dim(1))
       return false;
   }
-  return structurally_equal(s.out_index.back(), at.back());
+  return structurally_equal(s.out_index.back(), Expr(s.value_d.var));
 }
 
-/// Where element (b, h, i, d) of the result lies in the output.
-bool find_output(const TensorFn& fn, const Reductions& r, StreamedAttention& s) {
-  const Exprs at = {Expr(s.b.var), Expr(s.h.var), Expr(s.i.var), Expr(s.value_d.var)};
+/// Where an element of the result, `at` by its axes, lies in the output.
+bool find_output(const TensorFn& fn, const Reductions& r, const Exprs& at, StreamedAttention& s) {
   s.out_index = at;
-  if (fn.outputs[0] == r.result->outputs[0]) return true;
+  if (fn.outputs[0] == r.result->outputs[0]) return structurally_equal(at.back(), Expr(s.value_d.var));
   const Stage* last = producer(fn, fn.outputs[0]);
   if (last && last->kind == Stage::Kind::Compute && find_permuted(fn, r, *last, at, s)) return true;
   if (!last || last->kind != Stage::Kind::Compute || last->axes.size() != 3) return false;
-  s.out_index = {at[0], at[2], at[1] * Expr(s.value_d.extent) + at[3]};
+  // The heads' values lie side by side along one axis.
+  const Expr merged = Expr(s.h.var) * Expr(s.value_d.extent) + Expr(s.value_d.var),
+             joined = inlined(fn, last->values[0], {r.result->outputs[0]});
   VarMap to;
-  for (size_t k = 0; k < 3; k++) to[last->axes[k].var.get()] = s.out_index[k];
-  const Expr value = substitute(inlined(fn, last->values[0], {r.result->outputs[0]}), to);
+  s.out_index.clear();
+  for (const Axis& a : last->axes) {
+    Expr role = a.extent == Dim(1) ? Expr(0) : merged;
+    for (const Load* l : loads_of(joined))
+      for (size_t k = 0; k < l->index.size() && l->buffer == r.result->outputs[0]; k++)
+        if (const VarRef* v = as<VarRef>(l->index[k]); v && v->var == a.var) role = at[k];
+    to[a.var.get()] = role;
+    s.out_index.push_back(role);
+  }
+  if (!uses_var(s.out_index.back(), s.value_d.var)) return false;
+  const Expr value = substitute(joined, to);
   Expr result = value;
   for (const Cast* c = as<Cast>(result); c; c = as<Cast>(result)) {
     s.rounded.insert(s.rounded.begin(), result->dtype);
@@ -183,7 +236,7 @@ bool find_output(const TensorFn& fn, const Reductions& r, StreamedAttention& s) 
   const Axis* axes[] = {&s.b, &s.h, &s.i, &s.value_d};
   for (const Axis* a : axes) ranges[a->var.get()] = {0, a->extent.value - 1};
   for (size_t k = 0; k < 4; k++)
-    if (axes[k]->extent.value > 1 && !structurally_equal(simplify(l->index[k], ranges), at[k])) return false;
+    if (r.result->axes[k].extent.value > 1 && !structurally_equal(simplify(l->index[k], ranges), at[k])) return false;
   return true;
 }
 
@@ -227,28 +280,36 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   const Expr rest = find_bounds(masked->condition, s);
   s.score = rest ? select(rest, masked->yes, masked->no) : masked->yes;
   // the values
-  const auto& out = r->result->axes;
+  const auto roles = roles_of(*r);
+  if (!roles) return {};
   VarMap from;
-  for (size_t k = 0; k < 3; k++) from[out[k].var.get()] = Expr(axes[k].var);
+  Exprs at;
+  for (size_t k = 0; k < 4; k++) {
+    const size_t role = (*roles)[k];
+    const Axis& own = r->result->axes[k];
+    if (role == 3) s.value_d = own;
+    at.push_back(Expr(role == 3 ? own.var : axes[role].var));
+    if (role < 3) from[own.var.get()] = at.back();
+  }
   from[r->result->raxes[0].var.get()] = Expr(s.j.var);
-  s.value_d = out[3];
   Expr weight, product = substitute(r->result->values[0], from);
   const auto first = first_terms(product, zero(DType::F32));
   if (first) {
     product = first->value;
-    if (first->v != s.j.var || s.ends.size() != 1 || !structurally_equal(first->end, s.ends[0])) return {};
-    if (bool(rest) || !s.begins.empty() || s.i.extent.value > kFewQueries) return {};
+    const auto is_end = [&](const Expr& e) { return structurally_equal(e, first->end); };
+    if (first->v != s.j.var || std::none_of(s.ends.begin(), s.ends.end(), is_end)) return {};
   }
   if (!factors(product, s.value_d.var, weight, s.v)) return {};
   s.v = inlined(a.fn, s.v, {});
-  if (first) {
-    const auto none = counted_softmax(a.fn, *r, weight, axes, s.ends[0]);
-    if (!none) return {};
+  const auto none = first && s.ends.size() == 1 ? counted_softmax(a.fn, *r, weight, axes, s.ends[0]) : std::nullopt;
+  if (none) {
+    const bool in_tiles = s.i.extent.value > kFewQueries && !is_open(s.j.extent.value);
+    if (bool(rest) || !s.begins.empty() || in_tiles) return {};
     s.none = *none;
   } else if (!is_softmax(a.fn, *r, weight, refs(axes), s.sink)) {
     return {};
   }
-  if (uses_var(s.v, s.i.var) || !find_output(a.fn, *r, s)) return {};
+  if (uses_var(s.v, s.i.var) || !find_output(a.fn, *r, at, s)) return {};
   // Bounds that are numbers are known to other templates, too.
   const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
     bool loads = false;

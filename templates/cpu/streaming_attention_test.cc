@@ -1,4 +1,6 @@
 // Attention in one pass equals the definition, but for roundings: groups of heads, windows, caps, blocks that are not full, no keys.
+#include <limits>
+
 #include "ir/graph/graph.h"
 #include "ir/ops/op.h"
 #include "templates/cpu/test_schedule.h"
@@ -13,7 +15,17 @@ struct Case {
   std::vector<int64_t> lengths = {97}, first = {94};
   bool whole = false, bias = false;  // queries as four axes; a mask of floats
   Attrs attrs = {{"is_causal", int64_t(1)}};
+  int64_t number = -1;  // of keys that there are, behind which the values are NaN; -1: all
 };
+
+/// [batch, heads, keys, size], NaN from key `n` on.
+Constant values_of(const Case& c) {
+  const Constant x = random_floats({c.batch, c.key_heads, c.keys, c.size}, 3);
+  MutableTensor m = new_tensor(DType::F32, x->dims);
+  for (int64_t k = 0; k < x->size(); k++)
+    m.as<float>()[k] = k / c.size % c.keys < c.number ? x->as<float>()[k] : std::numeric_limits<float>::quiet_NaN();
+  return std::make_shared<TensorData>(std::move(m.data));
+}
 
 /// The function of the operator; the operands are left in `in`.
 TensorFn function_of(const Case& c, std::vector<Constant>& in) {
@@ -36,6 +48,12 @@ TensorFn function_of(const Case& c, std::vector<Constant>& in) {
   for (const auto& list : {c.lengths, c.first}) {
     operands.push_back(g.add_input(ModelText("n"), ValueType::tensor(DType::I64, {Dim(c.batch)})));
     given[operands.back()] = int64_constant(list);
+  }
+  if (c.number >= 0) {
+    given[operands[2]] = values_of(c);
+    operands.push_back(nullptr);
+    operands.push_back(g.add_input(ModelText("keys"), ValueType::tensor(DType::I64, {})));
+    given[operands.back()] = scalar_constant(DType::I64, double(c.number));
   }
   Attrs attrs = c.attrs;
   attrs["q_num_heads"] = c.heads;
@@ -84,6 +102,12 @@ TEST(StreamingAttention, MasksOfOtherKinds) {
   expect_near({.attrs = {{"is_causal", int64_t(1)}, {"left_window_size", int64_t(20)}}});
   expect_near({.attrs = {{"is_causal", int64_t(1)}, {"softcap", 2.0f}}});
   expect_near({.bias = true});
+}
+
+TEST(StreamingAttention, BehindTheLastKeyIsAnything) {
+  expect_near({.lengths = {150}, .first = {57}, .number = 60});
+  expect_near({.queries = 1, .lengths = {150}, .first = {149}, .number = 129});
+  expect_near({.queries = 5, .lengths = {40}, .first = {0}, .attrs = {}, .number = 64});
 }
 
 TEST(StreamingAttention, HeadsThatAreNoWholeVectorsAreForOthers) {

@@ -176,7 +176,7 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a) {
   constexpr int64_t kShortest = 2;  // of one element insertion is a comparison
   if (a.fn.stages.size() != 1) return {};
   const auto t = match_top_k(a.fn.stages[0]);
-  if (!t || t->k() < kShortest || num_elements(static_dims(t->values->shape)) == 0) return {};
+  if (!t || t->k() < kShortest || has_no_elements(static_dims(t->values->shape))) return {};
   Scheduled s;
   TopKLoops loops(*t, a.fn.outputs);
   s.body = loops.build(a.plan);

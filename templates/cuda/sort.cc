@@ -255,7 +255,7 @@ class SortLoops {
 std::optional<Scheduled> cuda_sort(const CudaArgs& a) {
   if (a.fn.stages.size() != 1) return {};
   const auto t = match_top_k(a.fn.stages[0]);
-  if (!t || num_elements(static_dims(t->values->shape)) == 0 || t->length() > (int64_t(1) << 30)) return {};
+  if (!t || has_no_elements(static_dims(t->values->shape)) || t->length() > (int64_t(1) << 30)) return {};
   auto wants = [&](const Buffer& b) {
     return std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) != a.fn.outputs.end();
   };
