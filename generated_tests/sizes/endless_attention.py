@@ -30,7 +30,7 @@ def encoder_of_one(b):
 
 def odd_heads(b):
     """Heads that are no whole vectors."""
-    encoder(b, 2, 1, 2, 12)
+    encoder(b, 2, 1, 2, 10)
 
 
 def first_word(b):
@@ -65,6 +65,21 @@ def causal_words(b):
     b.output(b.op("Reshape", b.op("Transpose", b.op("MatMul", p, v), perm=[0, 2, 1, 3]), b.op("Concat", rows, n, b.ints(32), axis=0)))
 
 
+def distances(b):
+    """A bias for each pair of words, by how far they are apart, for two layers: T5's."""
+    x = b.input("x", [1, "seq", 32])
+    rows, n = size(b, x, 0), size(b, x, 1)
+    at = b.op("Range", b.scalar(0, np.int64), b.op("Squeeze", n), b.scalar(1, np.int64))
+    apart = b.op("Sub", b.op("Unsqueeze", at, b.ints(0)), b.op("Unsqueeze", at, b.ints(1)))
+    bucket = b.op("Add", b.op("Max", b.op("Min", apart, b.scalar(7, np.int64)), b.scalar(-8, np.int64)), b.scalar(8, np.int64))
+    bias = b.op("Unsqueeze", b.op("Transpose", b.op("Gather", b.weight(16, 2), bucket), perm=[2, 0, 1]), b.ints(0))
+    for _ in range(2):
+        q, k, v = (split(b, b.op("MatMul", x, b.weight(32, 32)), rows, n, 2, 16, perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+        p = b.op("Softmax", b.op("Add", b.op("MatMul", q, k), bias), axis=-1)
+        x = b.op("Add", x, b.op("Reshape", b.op("Transpose", b.op("MatMul", p, v), perm=[0, 2, 1, 3]), b.op("Concat", rows, n, b.ints(32), axis=0)))
+    b.output(b.op("Tanh", x))
+
+
 def of_onnx(b):
     """The operator of ONNX: heads that share keys, and few queries, with a mask."""
     b.imports[""] = 23
@@ -80,5 +95,5 @@ def of_onnx_causal(b):
 
 
 ENDLESS = [
-    (build, {"seq": (1, None)}) for build in (encoder, encoder_of_one, first_word, forbidden_words, causal_words, of_onnx, of_onnx_causal)
+    (build, {"seq": (1, None)}) for build in (encoder, encoder_of_one, odd_heads, first_word, forbidden_words, causal_words, distances, of_onnx, of_onnx_causal)
 ]

@@ -432,7 +432,6 @@ ENDLESS = [
 ]
 NEEDS_BOUND = [
     (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (scanned_columns, {"n": (1, None)}),
-    (endless_attention.odd_heads, {"seq": (1, None)}),
 ]
 
 

@@ -7,18 +7,25 @@
 // the first and the last one are sums of products. The target (passes/backend.h) says whether a template knows the
 // function of the three together, and whether it pays; what none takes stays as it is.
 //
+// What no memory holds, a bias for each pair of words of a text without an upper bound, is computed in the kernel that reads it, however
+// much work that is.
+//
 // Preconditions: the first and the middle kernel have one result each, which is no output of the model and which only the
 // next kernel reads; a kernel may read it several times.
 //
 // Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
 #include <algorithm>
 
+#include "ir/graph/origin.h"
 #include "ir/graph/views.h"
+#include "ir/open_size.h"
+#include "ir/ops/op.h"
 #include "passes/backend.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/region.h"
 #include "passes/graph/rewrite.h"
+#include "passes/graph/to_function.h"
 
 namespace tc {
 
@@ -58,6 +65,35 @@ void form(Graph& g, Node* last, const PassContext& cx) {
   }
 }
 
+bool makes_pairs(const Node& n) {
+  return n.outputs.size() == 1 && n.outputs[0]->type.is_static_tensor() && has_several_open(dims_of(n.outputs[0]));
+}
+
+/// Does n make them element by element, for one reader?
+bool is_joined(const Node& n) {
+  const Value* y = n.outputs[0];
+  const bool one = std::all_of(y->users.begin(), y->users.end(), [&](const Node* u) { return u == y->users[0]; });
+  return y->output_uses == 0 && !y->users.empty() && one && is_fused(y->users[0]) &&
+         (n.is("Reshape") || (is_fused(&n) && pattern_of(*n.fn) <= Pattern::Injective));
+}
+
+void join_pairs(Graph& g) {
+  std::vector<Node*> list;
+  for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it)
+    if (makes_pairs(**it)) list.push_back(it->get());
+  for (Node* n : list) {  // readers first: what they are joined with reads the rest
+    if (!is_joined(*n)) continue;
+    if (n->is("Reshape")) {
+      Node* f = insert_function(g, *n, n, tensor_fn(*n), {n->inputs[0]}, output_names(*n));
+      g.replace_uses(n->outputs[0], f->outputs[0]);
+      g.erase(n);
+      n = f;
+    }
+    join_nodes(g, {n, n->outputs[0]->users[0]});
+  }
+  if (!list.empty()) sort_nodes(g);
+}
+
 }  // namespace
 
 void form_regions(Graph& g, PassContext& cx) {
@@ -67,6 +103,7 @@ void form_regions(Graph& g, PassContext& cx) {
     for (const auto& r : n->regions) form_regions(*r, cx);
     if (is_contraction(n)) form(g, n, cx);
   }
+  join_pairs(g);
 }
 
 }  // namespace tc

@@ -22,6 +22,7 @@
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/vector_form.h"
 #include "support/text.h"
+#include "templates/points.h"
 
 namespace tc {
 namespace {
@@ -30,12 +31,13 @@ constexpr int64_t kBlock = 64, kMostBlock = 512;  // keys: the model's, and what
 
 class Builder {
  public:
-  Builder(const StreamedAttention& s, const TensorFn& fn) : s_(s), fn_(fn) {
-    const int64_t g = s.group, width = s.value_d.extent.value;
+  Builder(const StreamedAttention& s, const TensorFn& fn)
+      : s_(s), fn_(fn), room_(round_up(s.value_d.extent.value, kMaxLanes)) {
+    const int64_t g = s.group;
     top_ = make_buffer("top", DType::F32, {Dim(g)}, Scope::Workspace);
     total_ = make_buffer("total", DType::F32, {Dim(g)}, Scope::Workspace);
     scores_ = make_buffer("scores", DType::F32, {Dim(g), Dim(s.block)}, Scope::Workspace);
-    acc_ = make_buffer("acc", DType::F32, {Dim(g), Dim(width)}, Scope::Workspace);
+    acc_ = make_buffer("acc", DType::F32, {Dim(g), Dim(room_)}, Scope::Workspace);
   }
 
   Scheduled build() {
@@ -77,17 +79,28 @@ class Builder {
     const Var own = make_var("own");
     return loop(own, s_.group, body(Expr(own)));
   }
+  /// Whole vectors of n elements, and as many as `count` says of the last one; null: all.
   static Stmt lanes_of(int64_t n, const std::string& name, ForKind kind,
-                       const std::function<Stmt(const Expr& base)>& body) {
+                       const std::function<Stmt(const Expr& base, const Expr& count)>& body) {
     const Var v = make_var(name);
-    return loop(v, Expr(n) / lanes(), body(Expr(v) * lanes()), kind);
+    const Stmt whole = loop(v, Expr(n) / lanes(), body(Expr(v) * lanes(), {}), kind);
+    if (n % kMaxLanes == 0) return whole;
+    const Expr end = Expr(n) / lanes() * lanes();
+    return seq({whole, body(end, Expr(n) - end)});
+  }
+  /// `e` along the lanes of an axis: 0 behind the last of them.
+  static Expr vector_of(const Expr& e, const Var& axis, const Expr& base, const Expr& count) {
+    const Expr v = in_lanes(e, axis, base);
+    return !count ? v : rewrite(v, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      return l && as<Ramp>(l->index.back()) ? partial(x, count) : Expr();
+    });
   }
 
   Stmt row() {
-    const int64_t width = s_.value_d.extent.value;
     const Stmt start = heads([&](const Expr& own) {
       return seq({store(top_, {own}, lowest(DType::F32)), store(total_, {own}, zero(DType::F32)),
-                  lanes_of(width, "v", ForKind::Serial, [&](const Expr& base) {
+                  lanes_of(room_, "v", ForKind::Serial, [&](const Expr& base, const Expr&) {
                     return store(acc_, {own, ramp(base)}, broadcast(zero(DType::F32)));
                   })});
     });
@@ -114,9 +127,9 @@ class Builder {
   Stmt score(const Expr& from, const Expr& j, const Expr& own) {
     const VarMap key = {{s_.j.var.get(), from + j}};
     const Buffer sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
-    const Stmt products = lanes_of(s_.d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
-      const Expr q = in_lanes(at(s_.q, own), s_.d.var, base),
-                 k = in_lanes(substitute(at(s_.k, own), key), s_.d.var, base);
+    const Stmt products = lanes_of(s_.d.extent.value, "v", ForKind::Serial, [&](const Expr& base, const Expr& count) {
+      const Expr q = vector_of(at(s_.q, own), s_.d.var, base, count),
+                 k = vector_of(substitute(at(s_.k, own), key), s_.d.var, base, count);
       return store(sum, {ramp(0)}, broadcast(q * k), Op::Add);
     });
     const Stmt done = let(s_.dot, apply(Op::ReduceAdd, {load(sum, {ramp(0)})}),
@@ -125,26 +138,26 @@ class Builder {
   }
 
   Stmt join(const Expr& from, const Expr& count, const Expr& own) {
-    const int64_t width = s_.value_d.extent.value;
     const Var most = make_var("most", DType::F32), shift = make_var("shift", DType::F32),
               keep = make_var("keep", DType::F32), j = make_var("j");
     const Buffer high = make_buffer("high", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
                  sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
-                 held = make_buffer("held", DType::F32, {Dim(width)}, Scope::Register);
+                 held = make_buffer("held", DType::F32, {Dim(room_)}, Scope::Register);
     const auto scores = [&](const Expr& base) { return load(scores_, {own, ramp(base)}); };
-    const Stmt exps = lanes_of(s_.block, "v", ForKind::Serial, [&](const Expr& base) {
+    const Stmt exps = lanes_of(s_.block, "v", ForKind::Serial, [&](const Expr& base, const Expr&) {
       return seq({store(scores_, {own, ramp(base)}, exp(scores(base) - broadcast(Expr(shift)))),
                   store(sum, {ramp(0)}, scores(base), Op::Add)});
     });
-    const Stmt take = lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
+    const Stmt take = lanes_of(room_, "v", ForKind::Unroll, [&](const Expr& base, const Expr&) {
       return store(held, {ramp(base)}, load(acc_, {own, ramp(base)}) * broadcast(Expr(keep)));
     });
-    const Stmt add = loop(
-        j, count, lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
-          const Expr v = in_lanes(substitute(at(s_.v, own), {{s_.j.var.get(), from + Expr(j)}}), s_.value_d.var, base);
-          return store(held, {ramp(base)}, broadcast(load(scores_, {own, Expr(j)})) * v, Op::Add);
-        }));
-    const Stmt give = lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
+    const Stmt add =
+        loop(j, count, lanes_of(s_.value_d.extent.value, "v", ForKind::Unroll, [&](const Expr& base, const Expr& some) {
+               const Expr v =
+                   vector_of(substitute(at(s_.v, own), {{s_.j.var.get(), from + Expr(j)}}), s_.value_d.var, base, some);
+               return store(held, {ramp(base)}, broadcast(load(scores_, {own, Expr(j)})) * v, Op::Add);
+             }));
+    const Stmt give = lanes_of(room_, "v", ForKind::Unroll, [&](const Expr& base, const Expr&) {
       return store(acc_, {own, ramp(base)}, load(held, {ramp(base)}));
     });
     Stmt rest = seq(
@@ -154,8 +167,9 @@ class Builder {
     rest = let(keep, exp(load(top_, {own}) - Expr(shift)), rest);
     rest = let(shift, shift_of(Expr(most)), rest);
     rest = let(most, max(load(top_, {own}), apply(Op::ReduceMax, {load(high, {ramp(0)})})), rest);
-    const Stmt highest = lanes_of(s_.block, "v", ForKind::Serial,
-                                  [&](const Expr& base) { return store(high, {ramp(0)}, scores(base), Op::Max); });
+    const Stmt highest = lanes_of(s_.block, "v", ForKind::Serial, [&](const Expr& base, const Expr&) {
+      return store(high, {ramp(0)}, scores(base), Op::Max);
+    });
     return alloc(high, seq({store(high, {ramp(0)}, broadcast(lowest(DType::F32))), highest, rest}));
   }
 
@@ -169,19 +183,21 @@ class Builder {
       const Expr nothing = zero(DType::F32), one = make_const(DType::F32, 1);
       const Expr none = s_.none == None::NaN ? last <= Expr(0) : eq(total, nothing);
       const Expr value = one / select(none, one, total);
-      return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
+      return let(inverse, value,
+                 lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base, const Expr& count) {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));
                    Expr y = load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse));
                    if (s_.none == None::ZeroIfNaN) y = select(total >= nothing, y, broadcast(nothing));  // NaN is not
                    for (const DType t : s_.rounded) y = cast(t, y);
-                   return store(fn_.outputs[0], index, y);
+                   return store(fn_.outputs[0], index, y, std::nullopt, count);
                  }));
     });
   }
 
   const StreamedAttention& s_;
   const TensorFn& fn_;
+  const int64_t room_;  // for a row of values, in whole vectors
   Expr batch_, kv_;
   Buffer top_, total_, scores_, acc_;
 };

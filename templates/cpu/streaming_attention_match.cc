@@ -317,7 +317,8 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
     return loads;
   });
   const int64_t size = s.d.extent.value, width = s.value_d.extent.value;
-  if (!open || size % kMaxLanes != 0 || width % kMaxLanes != 0 || width > kMostSize) return {};
+  const bool whole = size % kMaxLanes == 0 && width % kMaxLanes == 0;
+  if (!open || (!whole && !is_open(s.j.extent.value)) || width > kMostSize) return {};
   if (!has_vector_form(s.q, s.d.var, false) || !has_vector_form(s.k, s.d.var, false) ||
       !has_vector_form(s.v, s.value_d.var, false))
     return {};
