@@ -22,6 +22,16 @@ def words(b):
     b.output(b.op("Tanh", b.input("x", ["batch", 701])))
 
 
+def numbered(b):
+    """Numbers of rows, also in a type that does not hold what stands for the largest size."""
+    x = b.input("x", ["n", 3])
+    n = b.op("Squeeze", size(b, x, 0))
+    for number, onnx_type in ((np.int32, TensorProto.INT32), (np.int64, TensorProto.INT64)):
+        numbers = b.op("Range", b.scalar(2, number), b.op("Cast", b.op("Add", n, b.scalar(2, np.int64)), to=onnx_type), b.scalar(1, number))
+        b.output(numbers, onnx_type)
+        b.output(b.op("Add", x, b.op("Unsqueeze", b.op("Cast", numbers, to=TensorProto.FLOAT), b.ints(1))))
+
+
 def fresh_states(b):
     """What is absent is the same for all of a batch."""
     for result in b.op("CausalConvWithState", b.input("x", ["batch", 8, 5]), b.weight(8, 1, 3), outputs=2, domain="com.microsoft", activation="silu"):

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/open_size.h"
 #include "passes/graph/counted_node.h"
 
 namespace tc {
@@ -42,7 +43,9 @@ void BoundedSizes::bound_range(Graph& g, Node* n) {
   g.set_type(y, ValueType::tensor(n->inputs[0]->type.dtype, to_shape({most})));
   if (n->inputs[0]->constant && n->inputs[2]->constant) {  // one with constant ends, which folds where it is read whole
     const double last = *scalar_of(n->inputs[0]) + double(most) * *scalar_of(n->inputs[2]);
-    g.set_input(n, 1, g.add_constant(derived(y->name, "_bounds"), scalar_constant(n->inputs[0]->type.dtype, last)));
+    // A size without an upper bound is no number of 32 bits.
+    if (!is_open(most) || info(n->inputs[0]->type.dtype).bytes == 8)
+      g.set_input(n, 1, g.add_constant(derived(y->name, "_bounds"), scalar_constant(n->inputs[0]->type.dtype, last)));
   }
   if (!length.fixed()) note(y, {0, counts_.value_of(g, n, length, derived(y->name, "_count")), most});
 }
