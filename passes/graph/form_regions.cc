@@ -65,8 +65,10 @@ void form(Graph& g, Node* last, const PassContext& cx) {
   }
 }
 
+/// Does n make what no memory holds, a value for each pair of words?
 bool makes_pairs(const Node& n) {
-  return n.outputs.size() == 1 && n.outputs[0]->type.is_static_tensor() && has_several_open(dims_of(n.outputs[0]));
+  return n.outputs.size() == 1 && n.outputs[0] && n.outputs[0]->type.is_static_tensor() &&
+         has_several_open(dims_of(n.outputs[0]));
 }
 
 /// Does n make them element by element, for one reader?

@@ -17,8 +17,7 @@ namespace {
 
 constexpr int64_t kMostHeads = 16;  // that read keys together
 constexpr int64_t kMostSize = 256;  // of a head, in registers
-constexpr int64_t kFewQueries =
-    4;  // of a counted softmax: for more, tiles of rows are faster (attention.cc), if memory holds them
+constexpr int64_t kFewQueries = 4;  // of a counted softmax: for more, tiles that memory holds are faster (attention.cc)
 
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
