@@ -48,7 +48,10 @@ bool is_library_name(std::string_view name) {
   auto known = [](std::string_view n) { return std::binary_search(std::begin(kNames), std::end(kNames), n); };
   // expf and expl beside exp
   const bool variant = (name.ends_with('f') || name.ends_with('l')) && known(name.substr(0, name.size() - 1));
-  return known(name) || variant || name.ends_with("_t") || name.ends_with("_dims") || name.starts_with("cuda");
+  // NAME_OK is POSIX's F_OK, R_OK, W_OK or X_OK; tc_simd.h and others are files of the package.
+  const bool access = name.size() == 1 && std::string_view("frwx").find(name[0]) != std::string_view::npos;
+  return known(name) || variant || access || name.ends_with("_t") || name.ends_with("_dims") ||
+         name.starts_with("cuda") || (name.starts_with("tc_") && !name.ends_with("_model"));
 }
 
 }  // namespace tc

@@ -240,6 +240,7 @@ class Steps:
                 ("c", "split(i, 0)", "wrong.tc:2:12: split(i, 0, guard): the factor is below 1", "\n    split(i, 0)\n             ^\n"),
                 ("c", "tile(i, j, 2, -1)", "wrong.tc:2:17: tile(i, j, 2, -1, guard): the second factor is below 1"),
                 ("c", "split(i, 3, most)", "wrong.tc:2:15: split(i, 3, most): argument 3 is one of guard, min"),
+                ("c", "split(i, 9223372036854775807)", "wrong.tc:2:12: split(i, 9223372036854775807): argument 2 is a number from -1099511627776 to 1099511627776"),
                 ("c", "annotate(i, rows)", "wrong.tc:2:15: annotate(i, rows): argument 2 is what is said of the loop, a text in quotes"),
                 ("c", 'annotate(i, "")', 'wrong.tc:2:15: annotate(i, ""): the text has from 1 to 100 characters'),
                 ("c", 'annotate(i, "*/ int x; /*")', "wrong.tc:2:15: ", "the text has what no comment can have"),

@@ -39,7 +39,13 @@ class Arguments {
   Var loop(size_t i) const { return find(loops_, argument(i, "a loop"), i, "a loop"); }
   Buffer buffer(size_t i) const { return buffer_of(argument(i, "a buffer"), i); }
   int64_t number(size_t i, const std::string& what) const {
-    if (const auto* n = std::get_if<int64_t>(&argument(i, what).value)) return *n;
+    // Sums and products with the extents of loops are numbers of 64 bits, too.
+    constexpr int64_t kMost = int64_t(1) << 40;
+    const auto* n = std::get_if<int64_t>(&argument(i, what).value);
+    if (n && (*n < -kMost || *n > kMost))
+      refuse("argument " + to_text(int64_t(i + 1)) + " is a number from " + to_text(-kMost) + " to " + to_text(kMost),
+             i);
+    if (n) return *n;
     refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a number", i);
   }
   /// The position of the word in `words`; `otherwise` if there is no such argument.

@@ -16,6 +16,8 @@
 namespace tc {
 namespace {
 
+constexpr int64_t kMostStages = 64;  // tiles that a kernel can hold are fewer
+
 struct Loading {
   LoopSite site;
   Stmts loads;  // one per tile, all of them at the beginning of the loop's body
@@ -124,7 +126,7 @@ Stmt in_ring(const Stmt& s, const std::vector<Buffer>& tiles, const std::vector<
 
 // Before and after: the head of this file. `stages` tiles exist, stages - 1 of them are loaded ahead. Returns the
 // buffers that take the tiles' places, with a leading dimension.
-// Refused: fewer than 2 stages; tiles that are not loaded by the first statements of a plain loop's body and then only
+// Refused: fewer than 2 stages, or more than 64; tiles that are not loaded by the first statements of a plain loop's body and then only
 // read; what is loaded being written in the loop; for Shared tiles anything else between the barriers, other barriers
 // in the loop, and uses behind it. Several tiles at once only if they are Shared.
 std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t stages) {
@@ -132,6 +134,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
   for (const Buffer& t : tiles) list.push_back({t});
   StepCheck step(*this, "pipeline", {{list}, {stages}});
   step.require_argument(1, stages >= 2, "there are fewer than 2 stages", body_);
+  step.require_argument(1, stages <= kMostStages, "there are more than " + to_text(kMostStages) + " stages", body_);
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);
   const Loading l = take_apart(step, tiles);

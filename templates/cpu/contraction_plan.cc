@@ -127,7 +127,7 @@ ContractionPlan plan_contraction(const Contraction& matched, const CpuModel& mod
   if (p.panels_inside)
     p.row_blocks = plan.in_range(
         "row_blocks", [&] { return std::clamp<int64_t>(blocks.count, 1, std::max<int64_t>(runs, 1)); }, 1,
-        std::max<int64_t>(runs, 1));
+        std::clamp<int64_t>(runs, 1, kMostRowBlocks));
   else
     p.row_blocks = decide_row_blocks(plan, p.parallel && may_cut, chunks, runs);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;

@@ -175,7 +175,7 @@ bool decide_parallel(const PlanEntry& plan, bool pays, int64_t chunks, int64_t r
 
 int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs, int64_t wanted) {
   // A single chunk is shared by being cut.
-  const int64_t most = cuts ? std::max<int64_t>(runs, 1) : 1,
+  const int64_t most = cuts ? std::clamp<int64_t>(runs, 1, kMostRowBlocks) : 1,
                 least = cuts && chunks == 1 ? std::min<int64_t>(2, most) : 1;
   return plan.in_range(
       "row_blocks", [&] { return cuts ? std::max(choose_row_blocks(chunks, runs), wanted) : 1; }, least, most);

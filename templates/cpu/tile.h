@@ -47,6 +47,7 @@ double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile);
 
 /// Whether threads share `chunks` chunks, each of which may be cut into `runs` runs, as the number "parallel" of a plan.
 bool decide_parallel(const PlanEntry& plan, bool pays, int64_t chunks, int64_t runs);
+inline constexpr int64_t kMostRowBlocks = 65'536;  // times any number of rows they are numbers of 64 bits
 /// Into how many blocks each chunk is cut, if `cuts`, as its number "row_blocks"; the model wants `wanted` at least.
 int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs, int64_t wanted = 1);
 
