@@ -177,6 +177,9 @@ class Staging {
   /// Writes what changes beside its place.
   void write(const std::vector<const OutputFile*>& files, WriteReport& report) {
     std::error_code ec;
+    std::set<std::string> paths;
+    for (const OutputFile* f : files)
+      check(paths.insert(f->path).second, "two files of a package are called " + f->path);
     for (const OutputFile* f : files) {
       stop_if_interrupted();
       const fs::path target = dir_ / f->path;

@@ -57,6 +57,15 @@ TEST_F(OutputDir, OnlyWhatChangesIsWritten) {
   EXPECT_EQ(count(), 5u);
 }
 
+TEST_F(OutputDir, TwoFilesOfOneNameAreRefusedBeforeAnythingChanges) {
+  write_package(dir_.string(), package("a.c", "one\n"));
+  std::vector<OutputFile> files = package("b.c", "two\n");
+  files.push_back({"m.h", "#pragma twice\n"});
+  EXPECT_THROW(write_package(dir_.string(), files), InternalError);
+  EXPECT_EQ(read("m.c"), "one\n");
+  EXPECT_EQ(count(), 5u);
+}
+
 TEST_F(OutputDir, FilesOfTheEarlierPackageGo) {
   write_package(dir_.string(), package("a.c", "one\n"));
   std::ofstream(dir_ / "mine.txt") << "mine\n";
