@@ -202,7 +202,7 @@ bool is_view(const TensorFn& fn) {
   if (!l || !is_static(l->buffer->shape) || !is_static(s.outputs[0]->shape)) return false;
   if (l->buffer->dtype != s.outputs[0]->dtype) return false;
   const Dims from = static_dims(l->buffer->shape), to = static_dims(s.outputs[0]->shape);
-  if (compare_elements(from, to) != 0) return false;
+  if (std::is_neq(compare_elements(from, to))) return false;
   return has_no_elements(to) || has_one_element(to) || keeps_order(l->index, from, s.axes, to);
 }
 

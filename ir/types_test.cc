@@ -20,11 +20,11 @@ TEST(Types, NoneAndOneElement) {
 TEST(Types, WhatNobodyCanStoreCompares) {
   const int64_t n = kOpenSize;
   EXPECT_THROW(num_elements({n, n}), Error);
-  EXPECT_TRUE(compare_elements({2, 3, n, n}, {6, n, 1, n}) == 0);
-  EXPECT_TRUE(compare_elements({2, n, n}, {3, n, n}) < 0);
-  EXPECT_TRUE(compare_elements({n, n}, {1000}) > 0);
-  EXPECT_TRUE(compare_elements({0, n, n}, {n, n, 0}) == 0);
-  EXPECT_TRUE(compare_elements({0}, {n, n}) < 0);
+  EXPECT_TRUE(std::is_eq(compare_elements({2, 3, n, n}, {6, n, 1, n})));
+  EXPECT_TRUE(std::is_lt(compare_elements({2, n, n}, {3, n, n})));
+  EXPECT_TRUE(std::is_gt(compare_elements({n, n}, {1000})));
+  EXPECT_TRUE(std::is_eq(compare_elements({0, n, n}, {n, n, 0})));
+  EXPECT_TRUE(std::is_lt(compare_elements({0}, {n, n})));
   EXPECT_THROW(compare_elements({n, n}, {n + 1, n + 1}), Error) << "neither fits";
   EXPECT_EQ(elements_in_proportion({8, n, n}, {n, 4, n}), std::pair(int64_t(8), int64_t(4)));
   EXPECT_THROW(elements_in_proportion({n, n}, {5}), Error) << "a quotient needs both";

@@ -75,7 +75,7 @@ def distances(b):
     bias = b.op("Unsqueeze", b.op("Transpose", b.op("Gather", b.weight(16, 2), bucket), perm=[2, 0, 1]), b.ints(0))
     for _ in range(2):
         q, k, v = (split(b, b.op("MatMul", x, b.weight(32, 32)), rows, n, 2, 16, perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
-        p = b.op("Softmax", b.op("Add", b.op("MatMul", q, k), bias), axis=-1)
+        p = b.op("Softmax", b.op("Add", b.op("Mul", b.op("MatMul", q, k), b.scalar(0.05)), bias), axis=-1)
         x = b.op("Add", x, b.op("Reshape", b.op("Transpose", b.op("MatMul", p, v), perm=[0, 2, 1, 3]), b.op("Concat", rows, n, b.ints(32), axis=0)))
     b.output(b.op("Tanh", x))
 

@@ -19,7 +19,8 @@ void view(OpBuilder& b, const Tensor& x, const Dims& dims) {
 /// A view whose shape is known only at run time: what the model declares is what it must be.
 void declared_view(OpBuilder& b, const Tensor& x) {
   const Dims dims = b.declared_dims(0, 1);
-  if (compare_elements(dims, x.dims()) != 0) b.reject("the declared shape does not hold the input's elements", 1);
+  if (std::is_neq(compare_elements(dims, x.dims())))
+    b.reject("the declared shape does not hold the input's elements", 1);
   view(b, x, dims);
 }
 

@@ -91,7 +91,7 @@ bool is_affine(const Move& m, bool quotients = false) {
 /// Does a move repeat its operand for a sum of products: keys that heads share? The product then reads it in place.
 bool repeats_for_product(const Move& m, const Node& n) {
   const Node* user = only_user(n.outputs[0]);
-  return compare_elements(dims_of(m.operand), dims_of(n.outputs[0])) < 0 && is_fused(user) &&
+  return std::is_lt(compare_elements(dims_of(m.operand), dims_of(n.outputs[0]))) && is_fused(user) &&
          pattern_of(*user->fn) == Pattern::Contraction && is_affine(m, true);
 }
 
@@ -110,7 +110,7 @@ Move composed(const Move& outer, const Move& inner) {
 
 bool moves_nothing(const Move& m, const Dims& result) {
   const Dims from = dims_of(m.operand);
-  return compare_elements(from, result) == 0 && keeps_order(m.index, from, m.axes, result);
+  return std::is_eq(compare_elements(from, result)) && keeps_order(m.index, from, m.axes, result);
 }
 
 std::shared_ptr<const TensorFn> function_of(const Move& m, const ValueType& result) {

@@ -51,7 +51,7 @@ namespace {
 
 constexpr size_t kDiamond = 64;  // nodes on the ways from a value to where they join
 
-bool has_more(const Value* v, const Value* than) { return compare_elements(dims_of(v), dims_of(than)) > 0; }
+bool has_more(const Value* v, const Value* than) { return std::is_gt(compare_elements(dims_of(v), dims_of(than))); }
 
 /// Does `n` compute element i of its result from element i of v (and anything of its other operands)?
 bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_of(n->outputs[0]); }

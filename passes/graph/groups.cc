@@ -43,7 +43,7 @@ struct Rows {
 std::optional<Rows> rows_of(const Load& l, const Stage& s, const Dims& points) {
   if (!is_static(l.buffer->shape)) return std::nullopt;
   Rows r{static_dims(l.buffer->shape), {}};
-  if (compare_elements(r.domain, points) != 0) return std::nullopt;
+  if (std::is_neq(compare_elements(r.domain, points))) return std::nullopt;
   for (size_t d = 0; d < l.index.size(); ++d) {
     const VarRef* v = as<VarRef>(l.index[d]);
     if (!v && !as<IntImm>(l.index[d])) return std::nullopt;
@@ -59,7 +59,7 @@ bool is_permutation(const Stage& s) {
   if (!l || !is_static(l->buffer->shape)) return false;
   Dims made;
   for (const Axis& a : s.axes) made.push_back(a.extent.value);
-  return compare_elements(static_dims(l->buffer->shape), made) == 0 &&
+  return std::is_eq(compare_elements(static_dims(l->buffer->shape), made)) &&
          std::all_of(l->index.begin(), l->index.end(), [](const Expr& e) { return as<VarRef>(e) || is_const(e, 0); });
 }
 

@@ -236,7 +236,8 @@ class InferBounds {
     for (size_t d = 0; d < from.size(); d++) {
       if (length(b[d]) == from[d]) continue;
       size_t same = 0;
-      while (same < to.size() && (to[same] != from[d] || compare_elements(ahead(from, d), ahead(to, same)) != 0))
+      while (same < to.size() &&
+             (to[same] != from[d] || std::is_neq(compare_elements(ahead(from, d), ahead(to, same)))))
         same++;
       if (same == to.size()) return std::nullopt;
       y[same] = b[d];

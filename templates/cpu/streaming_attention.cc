@@ -83,7 +83,7 @@ class Builder {
   static Stmt lanes_of(int64_t n, const std::string& name, ForKind kind,
                        const std::function<Stmt(const Expr& base, const Expr& count)>& body) {
     const Var v = make_var(name);
-    const Stmt whole = loop(v, Expr(n) / lanes(), body(Expr(v) * lanes(), {}), kind);
+    Stmt whole = loop(v, Expr(n) / lanes(), body(Expr(v) * lanes(), {}), kind);
     if (n % kMaxLanes == 0) return whole;
     const Expr end = Expr(n) / lanes() * lanes();
     return seq({whole, body(end, Expr(n) - end)});
