@@ -18,10 +18,10 @@
 
 #include "ir/graph/origin.h"
 #include "ir/graph/views.h"
-#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/backend.h"
 #include "passes/graph/join.h"
+#include "passes/graph/open_layout.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/region.h"
 #include "passes/graph/rewrite.h"
@@ -63,12 +63,6 @@ void form(Graph& g, Node* last, const PassContext& cx) {
       return;
     }
   }
-}
-
-/// Does n make what no memory holds, a value for each pair of words?
-bool makes_pairs(const Node& n) {
-  return n.outputs.size() == 1 && n.outputs[0] && n.outputs[0]->type.is_static_tensor() &&
-         has_several_open(dims_of(n.outputs[0]));
 }
 
 /// Does n make them element by element, for one reader?

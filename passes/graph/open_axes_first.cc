@@ -213,9 +213,7 @@ class OpenAxesFirst {
   void copy_what_no_memory_holds() {
     std::vector<Node*> list;
     for (const auto& n : g_.nodes())
-      if (n->outputs.size() == 1 && n->outputs[0] && n->outputs[0]->type.is_static_tensor() &&
-          has_several_open(dims_of(n->outputs[0])))
-        list.push_back(n.get());
+      if (makes_pairs(*n)) list.push_back(n.get());
     for (auto n = list.rbegin(); n != list.rend(); ++n)
       if ((*n)->outputs[0]->users.size() > 1) copy_for_readers(to_function(g_, *n));
   }

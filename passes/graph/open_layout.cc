@@ -23,6 +23,11 @@ bool is_inner(const Dims& dims, size_t axis) {
   return std::any_of(dims.begin(), dims.begin() + std::ptrdiff_t(axis), [](int64_t d) { return d != 1; });
 }
 
+bool makes_pairs(const Node& n) {
+  return n.outputs.size() == 1 && n.outputs[0] && n.outputs[0]->type.is_static_tensor() &&
+         has_several_open(static_dims(n.outputs[0]->type.shape));
+}
+
 Dims stored_dims(const Dims& dims, const OpenLayout& l) {
   return in_stored_order(dims, l, dims[l.axis] / l.front, l.front);
 }

@@ -21,6 +21,8 @@ struct OpenLayout {
 std::optional<size_t> only_open_axis(const Dims& dims);
 /// Is it so stored that other axes with several elements come first?
 bool is_inner(const Dims& dims, size_t axis);
+/// Does n make what no memory holds, a value for each pair of words?
+bool makes_pairs(const Node& n);
 /// The sizes as they are stored: the open axis, those in front of it, its parts if there are several, those behind it.
 Dims stored_dims(const Dims& dims, const OpenLayout& l);
 /// Anything by axis, in the stored order; `open` and `part` stand for the axis itself.
