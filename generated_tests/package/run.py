@@ -38,6 +38,8 @@ def compiles_clean(package, name):
     if list(package.glob("*_variants.h")):
         modes += [("c99 TC_VARIANT", "c", ["-DTC_VARIANT=v3", "-march=x86-64-v3"]), ("c++17 TC_VARIANT", "c++", ["-DTC_VARIANT=v3", "-DTC_PROFILE"]),
                   ("c99 TC_HAVE", "c", ["-DTC_HAVE_v3", "-DTC_HAVE_v4"])]
+    if not sources(package):
+        return check(f"{name} is clean", False, "no package")
     for compiler in ("gcc", "clang"):
         for label, language, extra in modes:
             standard = "-std=" + label.split()[0]
@@ -68,7 +70,7 @@ def runs_sanitized(package, name, io):
 
 def names_may_be_those_of_variables(tmp, model):
     """Without a warning that one shadows the other."""
-    for name in ("m", "x"):
+    for name in ("m", "y"):
         for flags in ([], ["--single-file"]):
             label = " ".join(["a model called", name, *flags])
             compiles_clean(check.emit(model, tmp / label.replace(" ", "_"), "--name", name, *flags), label)
