@@ -177,13 +177,17 @@ class KernelPrinter {
 
   void chunk_body(const For& chunks, const ParallelPart& own) {
     StmtPrinter body(out_, text_.needs, k_);
-    for (const Stmt& s : own.around) {
+    // Constness is decided by what this part does with a view, and with views of it.
+    Stmt inside = chunks.body;
+    std::vector<Stmt> around = own.around;
+    for (size_t n = around.size(); n-- > 0; inside = around[n]) {
+      const Let* l = as<Let>(around[n]);
+      const Alias* a = as<Alias>(around[n]);
+      around[n] = l ? let(l->var, l->value, inside) : alias(a->view, a->base, a->offset, inside);
+    }
+    for (const Stmt& s : around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
-      if (const Alias* k = as<Alias>(s)) {
-        Alias here = *k;
-        here.body = chunks.body;  // constness is decided by what this part does with it
-        body.declare(here);
-      }
+      if (const Alias* k = as<Alias>(s)) body.declare(*k);
     }
     body.print(chunks.body);
   }

@@ -6,6 +6,7 @@
 #include "ir/language/graph_text.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "support/interrupt.h"
 
 namespace tc {
 
@@ -46,6 +47,7 @@ void verify_text(const Graph& g) {
 bool has_problems(const PassContext& cx) { return cx.diagnostics && cx.diagnostics->has_errors(); }
 
 void run_one(const PassInfo& p, Graph& g, PassContext& cx) {
+  stop_if_interrupted();
   try {
     p.run(g, cx);
     g.renumber();

@@ -18,6 +18,11 @@ def refused(check, name, words, code, *told):
     check(name, r.returncode == code and all(t in r.stderr for t in told), (r.returncode, r.stderr))
 
 
+def compiles(check, name, package, *flags):
+    r = run("gcc", "-Wall", "-Wextra", "-Werror", *(flags or ["-fsyntax-only"]), *sorted(package.rglob("*.c")), cwd=package)
+    check(name, r.returncode == 0, r.stderr)
+
+
 def replayed(check, tmp, model):
     """A model's own schedules give its package; every number counts."""
     flags = ["--cpu", "x86-64-v3", "--name", "net"]
@@ -35,6 +40,7 @@ def replayed(check, tmp, model):
             check(f"{model.name}: {name} is refused with its place", r.returncode == 1 and re.search(r"net\.tc:\d+:\d+: ", r.stderr) and not (tmp / f"changed{k}").exists(), r.stderr)
         else:
             check(f"{model.name}: {name} counts", files_of(tmp / f"changed{k}") != package)
+            compiles(check, f"{model.name}: {name} compiles", tmp / f"changed{k}")
     file.write_text(text)
 
 
@@ -52,6 +58,30 @@ def computes(check, tmp, model):
 SIZED = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[N,9] x) => (float[N,9] y) { y = Relu(x) }
 """
+
+
+RECURRENT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[1,9,3] x) => (float[1,1,9,17] y) <int64[3] ws = {1,51,3}, int64[3] rs = {1,51,17}> { w = ConstantOfShape (ws) r = ConstantOfShape (rs) y = GRU <hidden_size = 17> (x, w, r) }
+"""
+
+
+def recurrent(check, tmp):
+    """Chunks inside of a recurrence write the state by way of what is around them."""
+    folder = tmp / "recurrent"
+    folder.mkdir()
+    (folder / "gru.onnxtxt").write_text(RECURRENT)
+    replayed(check, folder, folder / "gru.onnxtxt")
+
+
+def copies_without_bounds(check, tmp):
+    """A copy of the caller's data reads what is there: no compiler takes a tile for uninitialized."""
+    model, file, out = tmp / "endless.onnxtxt", tmp / "columns.tc", tmp / "endless"
+    model.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (uint16[17,2,N] x) => (uint16[N,17,2] y) { y = Transpose <perm = [2,0,1]> (x) }\n')
+    file.write_text('schedule "unpack*"\n  cache_read(x, i1, stack)\n')
+    told = run(TOOL, "--quiet", "--cpu", "generic", "--dim", "N=1..", model, "--schedules", file, "-o", out)
+    if check("a tile of what is unpacked", told.returncode == 0, told.stderr):
+        for level in "0123":
+            compiles(check, f"a tile of what is unpacked compiles: -O{level}", out, f"-O{level}", "-c")
 
 
 def copies_of_the_caller(check, tmp):
@@ -124,6 +154,8 @@ def work(check, tmp, model):
     tmp.mkdir()
     replayed(check, tmp, model)
     computes(check, tmp, model)
+    recurrent(check, tmp)
+    copies_without_bounds(check, tmp)
     copies_of_the_caller(check, tmp)
     selected(check, tmp, model)
     mistakes(check, tmp, model)

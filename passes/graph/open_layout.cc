@@ -269,7 +269,7 @@ struct Elements {
     for (const int64_t d : dims) sizes_.push_back(Expr(d));
     for (const int64_t a : axes) {
       counts.push_back(make_buffer("n" + to_text(a), DType::I64, {}));
-      names_.push_back({make_var("n"), min(load(counts.back(), {}), Expr(dims[size_t(a)]))});
+      names_.push_back({make_var("n"), max(min(load(counts.back(), {}), Expr(dims[size_t(a)])), Expr(0))});
       sizes_[size_t(a)] = Expr(names_.back().first);
     }
     Expr at = 0;

@@ -4,6 +4,7 @@
 
 #include "ir/loop/print.h"
 #include "ir/verify.h"
+#include "support/interrupt.h"
 
 namespace tc {
 namespace {
@@ -20,6 +21,7 @@ void verify_lowering(const Lowering& l) {
 
 void LoopPassRunner::run(const std::vector<LoopPass>& list, Lowering& l, const std::string& title) {
   for (const LoopPass& p : list) {
+    stop_if_interrupted();
     const auto start = std::chrono::steady_clock::now();
     try {
       p.run(l);

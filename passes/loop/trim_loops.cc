@@ -57,11 +57,20 @@ class Trim {
       if (!uses_var(s, e.n)) continue;
       const Var name = own ? make_var(e.n->name) : e.n;
       if (own) s = substitute(s, {{e.n.get(), Expr(name)}});
-      s = let(name, value_of(*e.of, sizes), s);
+      const Expr value = value_of(*e.of, sizes);
+      s = let(name, value, with_one_name(name, value, s));
     }
     for (const auto& [size, v] : sizes)
       s = let(v, max(min(load(size.buffer, {}), Expr(size.most)), Expr(size.least)), s);
     return s;
+  }
+  /// Without names of the kernel's own, above its loops, for what `name` is.
+  static Stmt with_one_name(const Var& name, const Expr& value, const Stmt& s) {
+    const Let* k = as<Let>(s);
+    if (!k) return s;
+    const Stmt body = with_one_name(name, value, k->body);
+    return structurally_equal(k->value, value) ? substitute(body, {{k->var.get(), Expr(name)}})
+                                               : let(k->var, k->value, body);
   }
   static int64_t extent(const Live& l) { return l.dims[size_t(l.axis)]; }
   /// Not beyond the tensor, whatever memory says.

@@ -6,6 +6,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/nest.h"
+#include "support/interrupt.h"
 #include "support/text.h"
 
 namespace tc {
@@ -263,6 +264,7 @@ constexpr StepRow kSteps[] = {
 }  // namespace
 
 void apply_step(Schedule& s, const PlanLine& line, bool gpu) {
+  stop_if_interrupted();
   const auto row =
       std::find_if(std::begin(kSteps), std::end(kSteps), [&](const StepRow& r) { return r.name == line.name; });
   if (row == std::end(kSteps))
