@@ -135,8 +135,8 @@ class Executor {
                 to + " + k * " + part + ", " + from + ", " + part + ");");
     } else if (c.room > 0)
       out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " +
-                (is_open(c.room) ? memory_text(n_, c.room) : bytes_text(c.room, dtype_of(p_, c.to))) + " - " + bytes +
-                ");");
+                (is_open(c.room) ? memory_text(c.room, n_.self + "->room") : bytes_text(c.room, dtype_of(p_, c.to))) +
+                " - " + bytes + ");");
   }
   bool never_empty(const SizeSum& s) const {
     int64_t least = s.addend;

@@ -210,11 +210,11 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   return s + std::string(kExternClose);
 }
 
-std::string plan_header(const Program& p, const ProgramNames& n) {
-  return std::string(kLicenseLine) + "\n" + plan_text(p, n);
+std::string plan_header(const Program& p, const ProgramNames& n, const std::string& room) {
+  return std::string(kLicenseLine) + "\n" + plan_text(p, n, room);
 }
 
-std::string plan_text(const Program& p, const ProgramNames& n) {
+std::string plan_text(const Program& p, const ProgramNames& n, const std::string& room) {
   const bool has_parts = std::any_of(p.slots.begin(), p.slots.end(), [](const Slot& t) { return t.within >= 0; });
   std::string s = "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) +
                   (has_parts ? ", but for those inside of others" : "") + ". */\n" + guard_open(n.upper + "_PLAN_H") +
@@ -231,14 +231,14 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
        " */\n";
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
-    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(memory_text(n, t.offset), 9) + " /* " +
+    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(memory_text(t.offset, room), 9) + " /* " +
          shape_text(t.dims) + " " + std::string(info(t.dtype).name) +
          (t.within >= 0 ? ", inside of " + n.slots[size_t(t.alias_of)] : "") + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   if (p.strings_bytes > 0)
-    s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + memory_text(n, p.strings_offset) + "\n";
-  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + memory_text(n, p.workspace_bytes - 64) +
+    s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + memory_text(p.strings_offset, room) + "\n";
+  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + memory_text(p.workspace_bytes - 64, room) +
        "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {
     const Weight& w = p.weights[i];

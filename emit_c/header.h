@@ -9,9 +9,10 @@ namespace tc {
 
 /// `variants`: of a package for several processors; else none.
 std::string api_header(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants = {});
-std::string plan_header(const Program& p, const ProgramNames& n);
+/// `room`: the instance's member that says for how large sizes it is made, where they have no upper bound.
+std::string plan_header(const Program& p, const ProgramNames& n, const std::string& room);
 /// What plan_header has below its license line.
-std::string plan_text(const Program& p, const ProgramNames& n);
+std::string plan_text(const Program& p, const ProgramNames& n, const std::string& room);
 std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n, bool has_variants = false);
 
 }  // namespace tc

@@ -75,7 +75,8 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
          rewind_function(p, n, in_workspace(p, n), "", "!" + m) + state_function(p, n, in_workspace(p, n));
 }
 
-// Of sizes without an upper bound.
+}  // namespace
+
 std::string workspace_functions(const Program& p, const ProgramNames& n) {
   const std::string& x = n.lower;
   const std::vector<size_t> open = open_sizes(p);
@@ -99,6 +100,8 @@ std::string workspace_functions(const Program& p, const ProgramNames& n) {
        "}\n\n";
   return s;
 }
+
+namespace {
 
 std::string init_function(const Program& p, const ProgramNames& n, bool chooses) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;

@@ -12,6 +12,8 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
 /// The text of NAME.c of a package for several processors.
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants);
+/// NAME_workspace_bytes, of programs with sizes that have no upper bound; empty: there are none.
+std::string workspace_functions(const Program& p, const ProgramNames& n);
 /// The cases of NAME_strerror.
 std::string strerror_rows(const Program& p, const ProgramNames& n, bool tests_cpu = false);
 

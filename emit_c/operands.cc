@@ -94,9 +94,9 @@ std::vector<size_t> open_sizes(const Program& p) {
   return list;
 }
 
-std::string memory_text(const ProgramNames& n, int64_t bytes) {
+std::string memory_text(int64_t bytes, const std::string& room) {
   const OpenNumber o = open_number(bytes);
-  return o.times == 0 ? to_text(bytes) : "(" + open_text(bytes, n.self + "->room") + ")";
+  return o.times == 0 ? to_text(bytes) : "(" + open_text(bytes, room) + ")";
 }
 
 std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts) {

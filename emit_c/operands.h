@@ -17,8 +17,8 @@ std::string null_tests(const Program& p, const ProgramNames& n);
 std::string size_tests(const Program& p, const ProgramNames& n);
 /// The inputs that are sizes without an upper bound: NAME_init is told how large they get.
 std::vector<size_t> open_sizes(const Program& p);
-/// "4096"; of what grows with such a size "(96 * m->room + 4096)".
-std::string memory_text(const ProgramNames& n, int64_t bytes);
+/// "4096"; of what grows with such a size "(96 * m->room + 4096)". `room`: the instance's member.
+std::string memory_text(int64_t bytes, const std::string& room);
 /// "past + 2 * seq", with what `name` says of the inputs.
 std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>& name);
 /// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace, or is a member

@@ -69,7 +69,7 @@ Sources sources(const Program& p, const ProgramNames& n, const std::vector<Kerne
       add_graph(r, x + "_graph_" + variant_name(p.variants[v]), graph_source(p, n, v), {int(v)});
     r.files.push_back({x + "_variants.h", variants_header(p, n)});
   }
-  r.files.push_back({x + "_plan.h", plan_header(p, n)});
+  r.files.push_back({x + "_plan.h", plan_header(p, n, n.self + "->room")});
   if (const std::string tables = string_tables(p, n); !tables.empty()) r.files.push_back({x + "_strings.h", tables});
   r.files.push_back({x + "_kernels.h", kernels_header(kernels, n, !variants.empty())});
   for (const KernelFile& f : kernel_files(p, kernels))
@@ -80,7 +80,8 @@ Sources sources(const Program& p, const ProgramNames& n, const std::vector<Kerne
 Sources one_source(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels,
                    std::set<std::string>& support) {
   const std::string executor = executor_source(p, n, p.weights_layout);
-  return {{{n.lower + ".c", single_file(n, executor, plan_header(p, n) + string_tables(p, n), kernels, support)}}};
+  return {{{n.lower + ".c",
+            single_file(n, executor, plan_header(p, n, n.self + "->room") + string_tables(p, n), kernels, support)}}};
 }
 
 }  // namespace

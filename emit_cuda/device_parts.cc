@@ -5,6 +5,7 @@
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
 #include "emit_cuda/states.h"
+#include "ir/open_size.h"
 #include "passes/program/size_bounds.h"
 #include "templates/text.h"
 
@@ -21,6 +22,26 @@ bool may_be_empty(const Program& p, const std::vector<SizeSum>& sizes) {
 namespace {
 
 int64_t aligned(int64_t n) { return (n + 255) / 256 * 256; }
+
+// Where the next tensor begins, on 256 bytes: numbers, and behind them what grows with sizes that have no upper bound.
+class Places {
+ public:
+  std::string next() const {
+    if (open_.empty()) return to_text(known_);
+    return "(" + (known_ == 0 ? open_.substr(3) : to_text(known_) + open_) + ")";
+  }
+  void add(int64_t bytes) {
+    if (open_number(bytes).times == 0)
+      known_ = checked_add(known_, aligned(bytes));
+    else
+      open_ += " + (" + open_text(bytes, "d.room") + " + 255) / 256 * 256";
+  }
+  std::string all() const { return open_.empty() ? to_text(std::max<int64_t>(known_, 256)) : next(); }
+
+ private:
+  int64_t known_ = 0;
+  std::string open_;
+};
 int64_t bytes_of(const IoTensor& t) { return checked_mul(num_elements(t.dims), info(t.dtype).bytes); }
 
 bool is_sized(const IoTensor& t) {
@@ -29,7 +50,7 @@ bool is_sized(const IoTensor& t) {
 
 // The bytes of what there is; of sizes that only the device knows, of what there may be.
 std::string io_bytes(const Program& p, const ProgramNames& n, const IoTensor& t) {
-  if (!is_sized(t)) return to_text(bytes_of(t));
+  if (!is_sized(t)) return memory_text(bytes_of(t), "d.room");
   std::string sizes;
   int64_t bytes = info(t.dtype).bytes;
   for (size_t d = 0; d < t.dims.size(); d++) {
@@ -52,7 +73,7 @@ std::vector<SizeSum> sums_of(const IoTensor& t) {
 
 // In functions whose instance is a pointer.
 std::string of_pointer(std::string text) {
-  for (const std::string member : {"d.in.", kCounts})
+  for (const std::string member : {"d.in.", "d.room", kCounts})
     for (size_t at = 0; (at = text.find(member, at)) != std::string::npos; at += member.size() + 1)
       text.replace(at, 2, "d->");
   return text;
@@ -62,36 +83,38 @@ std::string of_pointer(std::string text) {
 
 Staging staging(const Program& p, const ProgramNames& n) {
   Staging s;
+  Places places;
   auto row = [&](const IoTensor& t, const std::string& name, bool in) {
     if (t.is_kept()) return;
     const bool counted = is_counted(p, sums_of(t));
     if (t.is_size) {
-      s.fields_in += "  d.in." + name + " = " + to_text(t.most) + ";\n";
+      s.fields_in += "  d.in." + name + " = " + to_text(is_open(t.most) ? t.least : t.most) + ";\n";
       s.sizes += "  d->in." + name + " = in->" + name + ";\n";
       return;
     }
     const int64_t size = bytes_of(t);
-    const std::string type = std::string(info(t.dtype).c_type), at = to_text(s.bytes), count = io_bytes(p, n, t);
+    const std::string type = std::string(info(t.dtype).c_type), at = places.next(), count = io_bytes(p, n, t);
     const std::string side = in ? "in" : "out";
     (in ? s.fields_in : s.fields_out) +=
         "  d." + side + "." + name + " = (" + (in ? "const " : "") + type + " *)(void *)(d.io + " + at + ");\n";
     if (size == 0) return;
     if (in) {
-      s.stage_in += "  memcpy(d->staging + " + at + ", in->" + name + ", " + of_pointer(count) + ");\n";
+      s.stage_in += "  memcpy(d->staging + " + of_pointer(at) + ", in->" + name + ", " + of_pointer(count) + ");\n";
       (counted ? s.upload_counted : s.upload) +=
           "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
           "TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
           ", cudaMemcpyHostToDevice, d.stream));\n";
     } else {
-      s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + of_pointer(count) + ");\n";
+      s.stage_out += "  memcpy(out->" + name + ", d->staging + " + of_pointer(at) + ", " + of_pointer(count) + ");\n";
       s.download += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
                     "TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
                     ", cudaMemcpyDeviceToHost, d.stream));\n";
     }
-    s.bytes = checked_add(s.bytes, aligned(size));
+    places.add(size);
   };
   for (size_t i = 0; i < p.inputs.size(); i++) row(p.inputs[i], n.inputs[i], true);
   for (size_t i = 0; i < p.outputs.size(); i++) row(p.outputs[i], n.outputs[i], false);
+  s.bytes = places.all();
   return s;
 }
 

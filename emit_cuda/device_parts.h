@@ -16,7 +16,7 @@ bool may_be_empty(const Program& p, const std::vector<SizeSum>& sizes);
 struct Staging {
   std::string upload, download, sizes, stage_in, stage_out, fields_in, fields_out;
   std::string upload_counted;  // of inputs as long as states: in no graph
-  int64_t bytes = 0;
+  std::string bytes;           // of all, 256 at least
 };
 Staging staging(const Program& p, const ProgramNames& n);
 

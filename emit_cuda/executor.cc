@@ -256,17 +256,40 @@ std::string trips_functions(const Program& p, const ProgramNames& n, bool counte
   return s;
 }
 
+// What is said of memory where sizes have no upper bound, and what where all are known.
+struct Room {
+  std::string io = {}, memory = {}, functions = {}, parameter = {}, refused = {}, set = {}, member = {};
+};
+Room room_of(const Program& p, const ProgramNames& n, const std::string& io_bytes) {
+  const std::string io = "size_t io_bytes = " + io_bytes + ";",
+                    weights = "size_t weights_bytes = (" + n.upper + "_WEIGHTS_BYTES + 255) / 256 * 256",
+                    workspace = ", workspace_bytes = (";
+  if (open_sizes(p).empty())
+    return {.io = "constexpr " + io + "  /* inputs and outputs, each on 256 bytes */\n\n",
+            .memory = "  constexpr " + weights + workspace + n.upper + "_WORKSPACE_BYTES + 255) / 256 * 256;\n"};
+  return {.memory = "  const " + weights + workspace + memory_text(p.workspace_bytes, "d.room") +
+                    " + 255) / 256 * 256;\n  const " + io + "  /* inputs and outputs, each on 256 bytes */\n",
+          .functions = workspace_functions(p, n),
+          .parameter = "const " + n.lower + "_sizes *sizes, ",
+          .refused = " || " + n.lower + "_workspace_bytes(sizes) == 0",
+          .set = "  m->sizes = *sizes;\n  m->room = d->room = room_for(sizes);\n",
+          .member = "  size_t room = 0;                   /* the largest of the sizes that init was told */\n"};
+}
+
 std::string refused_if(const std::string& test, const ProgramNames& n) {
   return test.empty() ? "" : "  if (" + test + ") return " + n.upper + "_E_ARG;\n";
 }
 
 }  // namespace
 
-std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
+std::string cuda_executor_source(const Program& p, const ProgramNames& names, uint64_t layout_id, bool jit,
                                  const ExecutorParts& parts, int64_t graph_sets) {
+  ProgramNames n = names;
+  n.self = "m";  // what the text below calls it
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
+  const Room room = room_of(p, n, io.bytes);
   const Graphs graphs = graphs_of(p, n, graph_sets);
   const DeviceStates states = device_states(p, n);
   const bool counted = counts_iterations(p.steps);
@@ -322,7 +345,13 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"failed",
         counted ? "(d->wrong_trips ? " + n.upper + "_E_TRIPS : " + n.upper + "_E_DEVICE)" : n.upper + "_E_DEVICE"},
        {"count_word", asks_limit(p, p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
-       {"io_bytes", to_text(std::max<int64_t>(io.bytes, 256))},
+       {"io_bytes", room.io},
+       {"memory_bytes", room.memory},
+       {"workspace_functions", room.functions},
+       {"init_sizes", room.parameter},
+       {"no_sizes", room.refused},
+       {"set_room", room.set},
+       {"room_member", room.member},
        {"upload", io.upload},
        {"download", io.download + status},
        {"stage_in", io.sizes + io.stage_in},

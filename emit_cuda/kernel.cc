@@ -5,6 +5,7 @@
 
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -105,6 +106,8 @@ class CudaKernelPrinter {
       if (!a || (a->op != Op::Min && a->op != Op::Max))
         return out_.line("int64_t " + name + " = " + text.index(x) + ";");
       line(a->args[0]);
+      if (a->op == Op::Min && as_const_int(a->args[1]).value_or(0) > kMaxGridX)
+        return out_.line("if (" + name + " > " + to_text(kMaxGridX) + ") return cudaErrorInvalidConfiguration;");
       const std::string bound = text.index(a->args[1]);
       out_.line("if (" + name + (a->op == Op::Min ? " > " : " < ") + bound + ") " + name + " = " + bound + ";");
     };

@@ -44,7 +44,7 @@ ExecutorParts parts_in_files(const ProgramNames& n) {
 ExecutorParts parts_in_place(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels) {
   Needs needs = needs_of(kernels);
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
-  std::string text = "\n" + plan_text(p, n);
+  std::string text = "\n" + plan_text(p, n, "d.room");
   for (const KernelText& k : kernels) {
     text += "\n" + static_kernel(k);
     if (!k.setup.empty()) text += "\nstatic " + k.setup;
@@ -83,7 +83,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   const ExecutorParts parts = o.single_file ? parts_in_place(p, n, kernels) : parts_in_files(n);
   files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit, parts, o.cuda_graphs)});
   if (!o.single_file) {
-    files.push_back({x + "_plan.h", plan_header(p, n)});
+    files.push_back({x + "_plan.h", plan_header(p, n, "d.room")});
     files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
     for (const KernelFile& f : apart) {
       files.push_back({"kernels/" + f.stem + ".cu", cuda_kernel_source(f, x, o.jit)});

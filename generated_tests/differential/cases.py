@@ -241,6 +241,9 @@ def mask_cases():
     for op in ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"):
         yield Case(f"mask_{op.lower()}", f"y = {op} (x, z)\n v = {op} (i, k)", {"x": numbers, "z": np.roll(numbers, 5), "i": np.nan_to_num(numbers).astype(np.int32)},
                    {"k": np.int32(1)}, outputs=("y", "v"))
+    for less, greater, joined in (("Less", "Greater", "Xor"), ("LessOrEqual", "GreaterOrEqual", "Equal"), ("Less", "GreaterOrEqual", "Equal")):  # compilers warn of what compares with itself
+        yield Case(f"mask_mirrored_{less.lower()}_{greater.lower()}", f"a = {less} (x, z)\n b = {greater} (z, x)\n y = {joined} (a, b)\n c = {less} (k, i)\n d = {greater} (i, k)\n v = {joined} (c, d)",
+                   {"x": numbers, "z": np.roll(numbers, 5), "i": np.nan_to_num(numbers).astype(np.int64)}, {"k": np.int64(1)}, outputs=("y", "v"))
     for op in ("And", "Or", "Xor"):
         yield Case(f"mask_{op.lower()}", f"y = {op} (x, z)", {"x": a, "z": b})
         yield Case(f"mask_{op.lower()}_row", f"n = Not (z)\n y = {op} (x, n)", {"x": a, "z": b[0]})

@@ -132,7 +132,11 @@ def check(case, tool, cpu, toolchain, folder):
     words += ["--target=cuda"] if cpu == "cuda" else [f"--cpu={cpu}"]
     result = call("emit", [tool, "--quiet", "--verify-each", *words, path, "-o", package], {})
     endless = any(high is None for _, high in ranges.values())
-    if endless and not known and (cpu == "cuda" or name in {sized_models.name_of(*case) for case in sized_models.NEEDS_BOUND}):
+    if endless and not known and cpu == "cuda" and name in sized_models.names_of(sized_models.NO_KERNELS_ON_CUDA):
+        if "[TC3104]" not in result.stdout:
+            raise Failed("it has no kernels on a GPU: " + first_line(result.stdout))
+        return 1
+    if endless and not known and name in sized_models.names_of(sized_models.NEEDS_BOUND_ON_CUDA if cpu == "cuda" else sized_models.NEEDS_BOUND):
         if "[TC3106]" not in result.stdout or "give it one: --dim" not in result.stdout:
             raise Failed("it needs an upper bound: " + first_line(result.stdout))
         return 1

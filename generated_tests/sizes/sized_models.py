@@ -435,13 +435,25 @@ NEEDS_BOUND = [
 ]
 
 
+EVERY = ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND
+# Layers that keep what grows between their launches, attention over a text, what is found by positions that are computed.
+NEED_BOUNDS_ON_CUDA = {"recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "last_rows", "thirds",
+                       "every_second", "scanned_columns", *(build.__name__ for build, _ in endless_attention.ENDLESS)}
+NEEDS_BOUND_ON_CUDA = [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
+NO_KERNELS_ON_CUDA = [(words, {"batch": (1, None)})]
+
+
 def name_of(build, ranges):
     return f"{build.__name__}_" + "_".join(f"{n}{lo}to{'end' if hi is None else hi}" for n, (lo, hi) in ranges.items())
 
 
+def names_of(cases):
+    return {name_of(*case) for case in cases}
+
+
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(EVERY):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges

@@ -1,6 +1,7 @@
 // Expressions: affine normal form of I64 sums, decisions by ranges, booleans, lazy branches under their condition.
 #include "ir/loop/simplifier.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/loop/build.h"
@@ -35,6 +36,28 @@ std::optional<bool> decide(Op op, Range r) {
     case Op::Ne: return equal ? std::optional(false) : less || greater ? std::optional(true) : std::nullopt;
     default: return std::nullopt;
   }
+}
+
+// Have both one value, as compilers see it: x > 0 and 0 < x, a + b and b + a? They warn of what compares with itself. `depth`: of
+// operations that are looked into.
+bool reads_the_same(const Expr& a, const Expr& b, int depth) {
+  if (structurally_equal(a, b)) return true;
+  if (depth == 0 || a->dtype != b->dtype) return false;
+  if (const Cast* x = as<Cast>(a), *y = as<Cast>(b); x && y)
+    return x->saturate == y->saturate && x->value->dtype == y->value->dtype &&
+           reads_the_same(x->value, y->value, depth - 1);
+  if (const Select* x = as<Select>(a), *y = as<Select>(b); x && y)
+    return reads_the_same(x->condition, y->condition, depth - 1) && reads_the_same(x->yes, y->yes, depth - 1) &&
+           reads_the_same(x->no, y->no, depth - 1);
+  const Apply *x = as<Apply>(a), *y = as<Apply>(b);
+  if (!x || !y || x->args.size() != y->args.size()) return false;
+  const auto same = [&](size_t i, size_t k) { return reads_the_same(x->args[i], y->args[k], depth - 1); };
+  if (x->args.size() == 1) return x->op == y->op && same(0, 0);
+  if (x->args.size() != 2) return false;
+  constexpr Op kCommute[] = {Op::Add, Op::Mul, Op::BitAnd, Op::BitOr, Op::BitXor, Op::Eq, Op::Ne};
+  const bool commutes = std::find(std::begin(kCommute), std::end(kCommute), x->op) != std::end(kCommute);
+  const bool exchanged = info(x->op).compares ? mirrored(x->op) == y->op : commutes && x->op == y->op;
+  return (x->op == y->op && same(0, 0) && same(1, 1)) || (exchanged && same(0, 1) && same(1, 0));
 }
 
 // sum(terms) * g + constant <op> 0 with g > 1, as sum(terms) <op> number.
@@ -176,7 +199,7 @@ Expr Simplifier::division(Op op, const Exprs& args) {
 
 Expr Simplifier::comparison(Op op, const Expr& a, const Expr& b) {
   // compilers warn of what compares with itself
-  if (structurally_equal(a, b))
+  if (reads_the_same(a, b, 8))
     if (auto d = decide(op, {0, 0})) return truth(*d);
   if (a->dtype == DType::Bool) return {};
   if (a->dtype == DType::U64) {  // no range says so

@@ -212,6 +212,20 @@ TEST(Simplify, Booleans) {
   EXPECT_EQ(s.text(logical_not(Expr(x) < make_float(DType::F32, 5))), "!(x < 5.0f)");  // NaN
 }
 
+// Compilers warn of what compares with itself, whichever way round it stands.
+TEST(Simplify, MirroredComparisonsAreOne) {
+  const Scope1 s;
+  const Expr x = make_var("x", DType::F32), y = make_var("y", DType::F32), n = make_var("n"), m = make_var("m");
+  EXPECT_EQ(s.text(ne(x > y, y < x)), "false");
+  EXPECT_EQ(s.text(eq(x <= y, y >= x)), "true");
+  EXPECT_EQ(s.text(eq((x + y) > y, y < (y + x))), "true");
+  EXPECT_EQ(s.text(eq(eq(n * m, 1), eq(1, m * n))), "true");
+  EXPECT_EQ(s.text(eq(cast(DType::I32, x > y), cast(DType::I32, y < x))), "true");
+  EXPECT_EQ(s.text(ne(select(x > y, n, 3), select(y < x, n, 3))), "false");
+  EXPECT_EQ(s.text(eq(x > y, x < y)), "x > y == x < y");
+  EXPECT_EQ(s.text(eq(x > y, y <= x)), "x > y == y <= x");  // NaN
+}
+
 TEST(Simplify, TensorDataMayWrap) {
   // An int64 of the model may hold anything: no decision rests on its arithmetic not overflowing.
   Buffer b = make_buffer("b", DType::I64, {Dim(4)});

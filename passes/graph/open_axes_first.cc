@@ -35,7 +35,8 @@ int64_t product(const Dims& dims, size_t first, size_t last) {
 
 class OpenAxesFirst {
  public:
-  explicit OpenAxesFirst(Graph& g) : g_(g) {}
+  /// `by_points`: copies of what the caller has are formulas of each element, which a GPU has a thread for.
+  OpenAxesFirst(Graph& g, bool by_points) : g_(g), by_points_(by_points) {}
 
   void run() {
     for (auto it = g_.nodes().begin(); it != g_.nodes().end();) {
@@ -192,7 +193,7 @@ class OpenAxesFirst {
   void unpack(Node* n) {
     Value* y = n->outputs[0];
     const OpenLayout l{*only_open_axis(dims_of(y))};
-    TensorFn fn = unpacked_function(y->type.dtype, dims_of(y), l, n->attr_ints("axes"));
+    TensorFn fn = unpacked_function(y->type.dtype, dims_of(y), l, n->attr_ints("axes"), by_points_);
     replace(n, y, insert_function(g_, *n, n, std::move(fn), n->inputs, {y->name})->outputs[0], l);
     replaced_.push_back(n);
   }
@@ -202,7 +203,7 @@ class OpenAxesFirst {
     join_parts(x, n);
     std::vector<Value*> operands = n->inputs;
     operands[0] = value_of(x);
-    TensorFn fn = packed_function(x->type.dtype, dims_of(x), stored_.at(x).layout, n->attr_ints("axes"));
+    TensorFn fn = packed_function(x->type.dtype, dims_of(x), stored_.at(x).layout, n->attr_ints("axes"), by_points_);
     Node* packed = insert_function(g_, *n, n, std::move(fn), std::move(operands), {derived(y->name, "_packed")});
     replace_value(g_, n, y, reshaped(*n, packed->outputs[0], dims_of(y), y->name));
     replaced_.push_back(n);
@@ -236,12 +237,13 @@ class OpenAxesFirst {
   }
 
   Graph& g_;
+  bool by_points_;
   std::map<const Value*, Stored> stored_;  // looked up only
   std::vector<Node*> replaced_;            // in order
 };
 
 }  // namespace
 
-void open_axes_first(Graph& g, PassContext&) { OpenAxesFirst(g).run(); }
+void open_axes_first(Graph& g, PassContext& cx) { OpenAxesFirst(g, cx.target.device_memory).run(); }
 
 }  // namespace tc

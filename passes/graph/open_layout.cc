@@ -260,10 +260,10 @@ TensorFn with_axes_swapped(DType t, const Dims& dims) {
 
 namespace {
 
-/// Loops over what there is of a tensor, in the order of its memory.
-struct Elements {
+/// What there is of a tensor: the index of an element, and that in a dense tensor of the model's order.
+class Elements {
+ public:
   std::vector<Buffer> counts;  // by `axes`
-  Exprs stored, dense;         // its index, and that in a dense tensor of the model's order
 
   Elements(const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes) : layout_(l), axes_(axes_of(dims)) {
     for (const int64_t d : dims) sizes_.push_back(Expr(d));
@@ -272,21 +272,51 @@ struct Elements {
       names_.push_back({make_var("n"), max(min(load(counts.back(), {}), Expr(dims[size_t(a)])), Expr(0))});
       sizes_[size_t(a)] = Expr(names_.back().first);
     }
-    Expr at = 0;
-    for (size_t d = 0; d < dims.size(); d++) at = at * sizes_[d] + Expr(axes_[d].var);
-    dense = {at};
-    stored = in_order(vars_of(axes_));
   }
-  TensorFn function(const std::string& name, const Buffer& x, const Buffer& y, Stmt body) const {
-    std::vector<Expr> ends = in_order(sizes_);
-    const std::vector<Axis> loops = in_stored_order(axes_, layout_, axes_[layout_.axis], Axis());
+  Exprs stored() const { return in_order(vars_of(axes_)); }
+  Exprs dense() const {
+    Expr at = 0;
+    for (size_t d = 0; d < axes_.size(); d++) at = at * sizes_[d] + Expr(axes_[d].var);
+    return {at};
+  }
+
+  /// Loops, in the order of the tensor's memory.
+  TensorFn loops(const std::string& name, const Buffer& x, const Buffer& y, Stmt body) const {
+    const std::vector<Expr> ends = in_order(sizes_);
+    const std::vector<Axis> loops = stored_axes();
     for (size_t d = loops.size(); d-- > 0;) body = loop(loops[d].var, ends[d], body);
     for (size_t k = names_.size(); k-- > 0;) body = let(names_[k].first, names_[k].second, body);
     Stage s;
     s.kind = Stage::Kind::Nest;
+    s.nest = body;
+    return function(name, x, y, std::move(s));
+  }
+  /// y, at each point: what x has there. Without names, which formulas do not have.
+  TensorFn unpacked(const std::string& name, const Buffer& x, const Buffer& y) const {
+    Stage s;
+    s.axes = stored_axes();
+    s.values = {substitute(load(x, dense()), values())};
+    return function(name, x, y, std::move(s));
+  }
+  TensorFn packed(const std::string& name, const Buffer& x, const Buffer& y) const {
+    const Var e = make_var("e");
+    VarMap at = values();
+    Expr rest = e;
+    for (size_t d = axes_.size(); d-- > 0;) {
+      const Expr size = max(substitute(sizes_[d], values()), Expr(1));  // none is there where one is 0
+      at[axes_[d].var.get()] = d == 0 ? min(rest, axes_[d].extent.value - 1) : floor_mod(rest, size);
+      if (d > 0) rest = floor_div(rest, size);
+    }
+    Stage s;
+    s.axes = {{e, y->shape.at(0)}};
+    s.values = {substitute(load(x, stored()), at)};
+    return function(name, x, y, std::move(s));
+  }
+
+ private:
+  TensorFn function(const std::string& name, const Buffer& x, const Buffer& y, Stage s) const {
     s.name = name;
     s.outputs = {y};
-    s.nest = body;
     TensorFn fn;
     fn.inputs = {x};
     fn.inputs.insert(fn.inputs.end(), counts.begin(), counts.end());
@@ -294,10 +324,14 @@ struct Elements {
     fn.stages = {std::move(s)};
     return fn;
   }
-
- private:
+  std::vector<Axis> stored_axes() const { return in_stored_order(axes_, layout_, axes_[layout_.axis], Axis()); }
   Exprs in_order(const Exprs& by_axis) const {
     return in_stored_order(by_axis, layout_, by_axis[layout_.axis], Expr());
+  }
+  VarMap values() const {
+    VarMap map;
+    for (const auto& [name, value] : names_) map[name.get()] = value;
+    return map;
   }
 
   OpenLayout layout_;
@@ -308,18 +342,20 @@ struct Elements {
 
 }  // namespace
 
-TensorFn packed_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes) {
+TensorFn packed_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes,
+                         bool by_points) {
   const Elements e(dims, l, axes);
   const Buffer x = make_buffer("x", t, to_shape(stored_dims(dims, l))),
                y = make_buffer("pack", t, {Dim(num_elements(dims))});
-  return e.function("pack", x, y, store(y, e.dense, load(x, e.stored)));
+  return by_points ? e.packed("pack", x, y) : e.loops("pack", x, y, store(y, e.dense(), load(x, e.stored())));
 }
 
-TensorFn unpacked_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes) {
+TensorFn unpacked_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes,
+                           bool by_points) {
   const Elements e(dims, l, axes);
   const Buffer x = make_buffer("x", t, {Dim(num_elements(dims))}),
                y = make_buffer("unpack", t, to_shape(stored_dims(dims, l)));
-  return e.function("unpack", x, y, store(y, e.stored, load(x, e.dense)));
+  return by_points ? e.unpacked("unpack", x, y) : e.loops("unpack", x, y, store(y, e.stored(), load(x, e.dense())));
 }
 
 }  // namespace tc

@@ -54,8 +54,11 @@ TensorFn with_joined_parts(DType t, const Dims& dims, const OpenLayout& l);
 /// y[i, j, k, l] = x[i, k, j, l], of an x of these sizes.
 TensorFn with_axes_swapped(DType t, const Dims& dims);
 /// What there is of x, along `axes` as many as scalars behind it say, packed in the order of the axes into one of as many elements.
-TensorFn packed_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes);
+/// `by_points`: as a formula of each element, which divides by the sizes, and not as loops over what there is.
+TensorFn packed_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes,
+                         bool by_points);
 /// The other way round: what is not there stays what memory has.
-TensorFn unpacked_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes);
+TensorFn unpacked_function(DType t, const Dims& dims, const OpenLayout& l, const std::vector<int64_t>& axes,
+                           bool by_points);
 
 }  // namespace tc

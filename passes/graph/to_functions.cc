@@ -184,7 +184,7 @@ namespace {
 /// tc.pack by loops over what there is, where a formula of each element would divide by the sizes; a GPU has its threads by element.
 Node* packed_by_loops(Graph& g, Node* n) {
   Value *x = n->inputs[0], *y = n->outputs[0];
-  TensorFn fn = packed_function(x->type.dtype, dims_of(x), OpenLayout{0}, n->attr_ints("axes"));
+  TensorFn fn = packed_function(x->type.dtype, dims_of(x), OpenLayout{0}, n->attr_ints("axes"), false);
   Node* f = insert_function(g, *n, n, std::move(fn), n->inputs, {derived(y->name, "_packed")});
   return to_reshape(g, n, f->outputs[0]);
 }

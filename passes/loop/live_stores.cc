@@ -144,6 +144,34 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
   return ok;
 }
 
+namespace {
+
+// Rounded down; `n` divides the coefficients.
+Linear divided(Linear l, int64_t n) {
+  for (Linear::Term& t : l.terms) t.coefficient /= n;
+  l.constant = floor_div_int(l.constant, n);
+  return l;
+}
+
+}  // namespace
+
+std::optional<LivePiece> LiveStores::piece(const LiveCoordinate& c,
+                                           const std::function<bool(const Expr&)>& outside) const {
+  Linear elements, part, inside;  // outside: whole elements of the axis, and parts of one
+  inside.constant = c.at.constant;
+  for (const Linear::Term& t : c.at.terms)
+    (!outside(t.atom) ? inside : t.coefficient % c.unit == 0 ? elements : part).add(t.atom, t.coefficient);
+  const int64_t rest = least(inside);
+  if (rest == INT64_MIN) return std::nullopt;
+  part.constant = floor_mod_int(rest, c.unit);
+  const Range within = interval(part, ranges);
+  const bool whole = within.min >= 0 && within.max < c.unit;  // which part it is decides nothing
+  Linear first = whole ? divided(elements, c.unit) : elements;
+  if (!whole) first.add(part);
+  first.constant = whole ? floor_div_int(rest, c.unit) : rest;
+  return LivePiece{to_expr(first), whole ? 1 : c.unit, rest, !first.is_constant()};
+}
+
 bool LiveStores::store(Buffer b, Exprs index, const Expr& count, const std::vector<Var>& kept,
                        const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const {
   for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {

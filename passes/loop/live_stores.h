@@ -13,6 +13,14 @@ struct LiveCoordinate {
   int64_t unit = 1;
 };
 
+/// Where a piece of work begins, of a store to it: it is needed if `first` < unit * (elements that are needed).
+struct LivePiece {
+  Expr first;
+  int64_t unit = 1;
+  int64_t rest = 0;    // the place of its first element, but for what is outside
+  bool moves = false;  // from one element of the axis to another, by what is outside
+};
+
 /// The n of n / VL.
 std::optional<int64_t> elements_of_vectors(const Expr& extent);
 /// The v of v * VL.
@@ -31,6 +39,9 @@ class LiveStores {
   /// coordinates stand for their values, but for those of `kept`.
   bool all(const Stmt& s, const std::vector<Var>& kept, const std::function<bool(const Buffer&)>& is_local,
            const Serves& serves) const;
+
+  /// Of a store at `c`; `outside` says which terms are the same in all of the piece. Nothing where the others have no least.
+  std::optional<LivePiece> piece(const LiveCoordinate& c, const std::function<bool(const Expr&)>& outside) const;
 
   /// The least that a sum can be; INT64_MIN: not known.
   int64_t least(const Linear& l) const;

@@ -12,6 +12,7 @@
 #include "passes/loop/dead_stores.h"
 #include "passes/loop/end_sums.h"
 #include "passes/loop/flatten_buffers.h"
+#include "passes/loop/guard_threads.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/index_width.h"
@@ -123,6 +124,7 @@ void tell_loops_apart(Lowering& l) {
 void trim_launches(Lowering& l) {
   tell_loops_apart(l);
   l.grids = trim_grids(l.body, l.io->live());
+  l.body = guard_threads(l.body, l.io->live());
   l.grid_params = l.io->buffers();
 }
 void trim(Lowering& l) {

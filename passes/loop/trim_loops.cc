@@ -257,19 +257,9 @@ class Trim {
   /// Of a store that is at `outside`, terms that are the same in all of the piece, and others; nothing where these have no least.
   template <class Outside>
   std::optional<Piece> begin_of(const Live& l, const LiveCoordinate& c, const Outside& outside) const {
-    Linear elements, part, inside;  // outside: whole elements of the axis, and parts of one
-    inside.constant = c.at.constant;
-    for (const Linear::Term& t : c.at.terms)
-      (!outside(t.atom) ? inside : t.coefficient % c.unit == 0 ? elements : part).add(t.atom, t.coefficient);
-    const int64_t rest = stores_.least(inside);
-    if (rest == INT64_MIN) return std::nullopt;
-    part.constant = floor_mod_int(rest, c.unit);
-    const Range within = interval(part, stores_.ranges);
-    const bool whole = within.min >= 0 && within.max < c.unit;  // which part it is decides nothing
-    Linear first = whole ? divided(elements, c.unit) : elements;
-    if (!whole) first.add(part);
-    first.constant = whole ? floor_div_int(rest, c.unit) : rest;
-    return Piece{to_expr(first) < Expr(*number_of(l)) * Expr(whole ? 1 : c.unit), rest, !first.is_constant()};
+    const auto p = stores_.piece(c, outside);
+    if (!p) return std::nullopt;
+    return Piece{p->first < Expr(*number_of(l)) * Expr(p->unit), p->rest, p->moves};
   }
 
   /// Whether a chunk is needed, as a condition on its number: along each axis.
@@ -411,13 +401,6 @@ class Trim {
     if (step.vectors) return to_expr(needed);
     const Expr groups = ceil_div(needed, step.by);
     return step.group == 1 ? groups : groups * Expr(step.group);
-  }
-
-  /// Rounded down; `n` divides the coefficients.
-  static Linear divided(Linear l, int64_t n) {
-    for (Linear::Term& t : l.terms) t.coefficient /= n;
-    l.constant = floor_div_int(l.constant, n);
-    return l;
   }
 
   /// The n of floor_div(v, n).

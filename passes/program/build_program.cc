@@ -97,13 +97,6 @@ Program ProgramBuilder::take(Graph& g) {
     t.is_size = true;
     t.least = s.least;
     t.most = s.most;
-    if (is_open(t.most) && cx_.target.device_memory)
-      throw Error({"TC3106",
-                   ExitCode::Unsupported,
-                   {"", "", "", t.name.raw(), -1},
-                   "sizes without an upper bound are those of --target c",
-                   {"give it one: " + bounded_option(printable(t.name.raw()), t.least) + " (for example)"},
-                   false});
     if (!s.next) continue;
     t.state = keep(g.inputs()[s.input]);
     t.next = *s.next;

@@ -8,25 +8,21 @@
 #include "ir/loop/expand_intrin.h"
 #include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 
 namespace tc {
 namespace {
 
 class Reach {
  public:
-  Reach(const Kernel& k, const std::vector<std::optional<Range>>& elements) {
-    std::map<const BufferDef*, Var> sizes;
+  Reach(const Kernel& k, const std::vector<std::optional<Range>>& elements) : k_(k) {
     for (size_t i = 0; i < k.params.size(); i++)
       if (elements[i]) {
         const Var v = make_var("element", k.params[i].buffer->dtype);
-        sizes[k.params[i].buffer.get()] = v;
+        sizes_[k.params[i].buffer.get()] = v;
         ranges_[v.get()] = *elements[i];
       }
-    stmt(rewrite(with_most_lanes(k.body), [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      const auto size = l ? sizes.find(l->buffer.get()) : sizes.end();
-      return size == sizes.end() || !is_found_without_memory(*l) ? Expr() : Expr(size->second);
-    }));
+    stmt(with_sizes(with_most_lanes(k.body)));
   }
   KernelReach take() { return std::move(result_); }
 
@@ -43,6 +39,49 @@ class Reach {
     return own;
   }
 
+  Expr size_of(const Expr& e) const {
+    const Load* l = as<Load>(e);
+    const auto size = l ? sizes_.find(l->buffer.get()) : sizes_.end();
+    return size == sizes_.end() || !is_found_without_memory(*l) ? Expr() : Expr(size->second);
+  }
+  Stmt with_sizes(const Stmt& s) const {
+    return rewrite(s, [&](const Expr& e) { return size_of(e); });
+  }
+  Expr with_sizes(const Expr& e) const {
+    return rewrite(e, [&](const Expr& x) { return size_of(x); });
+  }
+
+  void instruction(const Intrin& k) {
+    const Instruction& row = tc::instruction(k);
+    const bool by_lanes =
+        std::holds_alternative<ThreadReduction>(row.meaning) || std::holds_alternative<WarpShuffle>(row.meaning) ||
+        std::holds_alternative<MatrixLoad>(row.meaning) ||
+        (std::holds_alternative<MatrixInstruction>(row.meaning) && k.buffers.at(0)->scope != Scope::Fragment);
+    if (!by_lanes) return stmt(with_most_lanes(expand_intrin(k)));
+    for (const Buffer& b : k.buffers)  // registers, and what a block shares
+      if (root(b)->scope == Scope::Global) reach(b, kUnknownReach);
+  }
+
+  /// A function of the device, in as many blocks as the launch has.
+  void launch(const Launch& l) {
+    for (const DeviceFunction& f : k_.device) {
+      if (f.name != l.kernel) continue;
+      for (size_t i = 0; i < l.buffers.size(); i++)
+        if (f.params[i] != l.buffers[i]) views_[f.params[i].get()] = {l.buffers[i], 0};
+      for (size_t i = 0; i < l.args.size(); i++) lets_[f.host_loops[i].var.get()] = l.args[i];
+      blocks_ = l.grid;
+      for (Expr& e : blocks_) e = with_sizes(e);
+      on_device_ = true;
+      stmt(with_sizes(with_most_lanes(f.body)));
+      on_device_ = false;
+      blocks_.clear();
+    }
+  }
+  /// How often it runs: a loop of blocks may be longer than its launch.
+  Expr extent_of(const For& f) const {
+    return is_block(f.kind) && !blocks_.empty() ? blocks_[size_t(f.kind) - size_t(ForKind::BlockX)] : f.extent;
+  }
+
   void stmt(const Stmt& s) {
     if (!s) return;
     visit(
@@ -53,15 +92,17 @@ class Reach {
           access(k.buffer, k.index, k.count);
         },
         [&](const For& k) {
+          const Expr all = extent_of(k);
           expr(k.begin);
-          expr(k.extent);
-          const Range begin = interval(k.begin, ranges_), end = interval(linear_form(k.begin + k.extent), ranges_),
-                      extent = interval(k.extent, ranges_);
+          expr(all);
+          const Range begin = interval(k.begin, ranges_), end = interval(linear_form(k.begin + all), ranges_),
+                      extent = interval(all, ranges_);
           if (extent.max <= 0 || end.max <= begin.min) return;  // it never runs
+          if (on_device_) result_.longest = std::max(result_.longest, as_const_int(all).value_or(0));
           const Range with_extent = begin + extent;
           const int64_t behind = std::min(end.max, with_extent.max);
           ranges_[k.var.get()] = {begin.min, behind == INT64_MAX ? behind : behind - 1};
-          limits_[k.var.get()] = is_const(k.begin, 0) ? limits_of(without_names(k.extent)) : std::vector<Limit>();
+          limits_[k.var.get()] = is_const(k.begin, 0) ? limits_of(without_names(all)) : std::vector<Limit>();
           stmt(k.body);
         },
         [&](const While& k) {
@@ -88,12 +129,8 @@ class Reach {
         [&](const Seq& k) {
           for (const Stmt& x : k.list) stmt(x);
         },
-        [&](const Barrier&) {}, [&](const Prefetch&) {},
-        [&](const Intrin& k) { stmt(with_most_lanes(expand_intrin(k))); },
-        [&](const Launch& k) {
-          for (const Buffer& b : k.buffers) reach(b, kUnknownReach);
-        },
-        [&](const Comment& k) { stmt(k.body); });
+        [&](const Barrier&) {}, [&](const Prefetch&) {}, [&](const Intrin& k) { instruction(k); },
+        [&](const Launch& k) { launch(k); }, [&](const Comment& k) { stmt(k.body); });
   }
 
   static Stmt with_most_lanes(const Stmt& s) {
@@ -103,12 +140,24 @@ class Reach {
   template <class F>
   void where(const Expr& condition, bool holds, F&& body) {
     const Ranges all = ranges_;
+    const VarMap names = lets_;
     const size_t known = below_.size();
     assume(ranges_, condition, holds);
+    if (holds) keep_names(condition);
     if (holds) learn(condition);
     body();
     ranges_ = all;
+    lets_ = names;
     below_.resize(known);
+  }
+  /// Of a name that is compared with a number, more is known than of its value.
+  void keep_names(const Expr& condition) {
+    const Apply* a = as<Apply>(condition);
+    if (a && a->op == Op::And)
+      for (const Expr& e : a->args) keep_names(e);
+    if (!a || a->op < Op::Eq || a->op > Op::Ge) return;
+    const VarRef* v = as<VarRef>(a->args[as_const_int(a->args[0]) ? 1 : 0]);
+    if (v && (as_const_int(a->args[0]) || as_const_int(a->args[1]))) lets_.erase(v->var.get());
   }
   /// What a condition says of an expression that is no variable: i / n < rows.
   void learn(const Expr& condition) {
@@ -120,7 +169,7 @@ class Reach {
     if (end.max == INT64_MAX || r.max < end.max) return;
     const Var v = make_var("below");
     ranges_[v.get()] = {std::min(r.min, end.max - 1), end.max - 1};
-    below_.push_back({without_names(a->args[0]), v});
+    below_.push_back({to_expr(linear_form(divided(bounded(a->args[0])))), v});
   }
   /// A loop's variable v: by * v <= end - by.
   struct Limit {
@@ -170,17 +219,35 @@ class Reach {
     return least;
   }
 
+  /// Without names, and with variables for what conditions say of parts of it.
+  Expr bounded(const Expr& e) const {
+    return rewrite(without_names(e), [&](const Expr& x) -> Expr {
+      const Expr there = divided(x);
+      for (const Below& b : below_)
+        if (structurally_equal(x, b.what) || structurally_equal(there, b.what)) return Expr(b.var);
+      return {};
+    });
+  }
+  /// (block * 256 + thread) / 2 as block * 128 + thread / 2: what loops of blocks and what conditions on them say alike.
+  Expr divided(const Expr& e) const {
+    const Apply* a = as<Apply>(e);
+    const bool divides = a && (a->op == Op::Div || a->op == Op::FloorDiv);
+    const int64_t n = divides ? as_const_int(a->args[1]).value_or(0) : 0;
+    if (n <= 1) return e;
+    Linear whole, rest;
+    for (const Linear::Term& t : linear_form(a->args[0]).terms)
+      t.coefficient % n == 0 ? whole.add(t.atom, t.coefficient / n) : rest.add(t.atom, t.coefficient);
+    rest.constant = linear_form(a->args[0]).constant;
+    if (interval(rest, ranges_).min < 0 || interval(whole, ranges_).min < 0) return e;
+    whole.add(apply(a->op, {to_expr(rest), Expr(n)}), 1);
+    return to_expr(whole);
+  }
   Expr without_names(const Expr& e) const { return substitute(e, lets_); }
   Range interval_of(const Expr& e) const {
     Range r = interval(linear_form(e), ranges_);
     r.max = std::min(r.max, most(linear_form(without_names(e))));
     if (below_.empty()) return r;
-    const Expr known = rewrite(without_names(e), [&](const Expr& x) -> Expr {
-      for (const Below& b : below_)
-        if (structurally_equal(x, b.what)) return Expr(b.var);
-      return {};
-    });
-    r.max = std::min(r.max, interval(linear_form(known), ranges_).max);
+    r.max = std::min(r.max, interval(linear_form(bounded(e)), ranges_).max);
     return r;
   }
 
@@ -253,6 +320,10 @@ class Reach {
     Expr what;
     Var var;  // in its place, with the range that a condition leaves
   };
+  const Kernel& k_;
+  std::map<const BufferDef*, Var> sizes_;  // by parameters whose elements are known; looked up only
+  Exprs blocks_;                           // of the launch that is looked at
+  bool on_device_ = false;
   Ranges ranges_;
   VarMap lets_;  // values of names, without names
   std::vector<Below> below_;

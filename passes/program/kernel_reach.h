@@ -15,6 +15,7 @@ inline constexpr int64_t kUnknownReach = INT64_MAX;
 struct KernelReach {
   std::map<const BufferDef*, int64_t> ends;  // bytes from the begin of a parameter, or kUnknownReach; looked up only
   std::set<const BufferDef*> tested;         // looked up only
+  int64_t longest = 0;                       // of the device: of a loop that runs so often whatever the sizes are
   bool tests_own = false;                    // what the kernel has computed itself
 
   int64_t of(const Buffer& b) const {

@@ -28,8 +28,8 @@ std::vector<int64_t> capacities() {
   for (int64_t k = 0; k < 64; k++) list.push_back(720'720 * 64 + k);
   return list;
 }
-constexpr int64_t kOverhang = 64,
-                  kOverhangBytes = 65'536;  // rows and bytes that tiles may reach beyond the last element
+constexpr int64_t kMostIterations = int64_t(1) << 26;  // of a loop of the device, and blocks, for a single element
+constexpr int64_t kOverhang = 128;  // rows that tiles may reach beyond the last element, and kOverhangBytes
 
 class OpenPlan {
  public:
@@ -83,6 +83,8 @@ class OpenPlan {
       elements.reserve(c.operands.size());
       for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
       const KernelReach reach = reach_of(k, elements);
+      if (capacity == 1 && reach.longest > kMostIterations)
+        refuse(c.origins, "kernel \"" + k.name + "\" would go through all of the largest size");
       for (size_t i = 0; i < c.operands.size(); i++) {
         if (!grows(c.operands[i])) continue;
         const size_t slot = size_t(c.operands[i].index);
@@ -92,7 +94,8 @@ class OpenPlan {
         if (all == kUnknownReach || all - least > bytes.times * kOverhang + kOverhangBytes)
           refuse(c.origins,
                  "kernel \"" + k.name + "\" would touch all of the largest \"" + k.params[i].buffer->name + "\"");
-        if (all > least && reach.tests(k.params[i].buffer) && !filled_.contains(int(slot)))
+        const bool filled = filled_.contains(int(slot)) && (k.device.empty() || all - least <= kOverhangBytes);
+        if (all > least && reach.tests(k.params[i].buffer) && !filled)
           refuse(c.origins, "kernel \"" + k.name + "\" would test what lies behind the last index in \"" +
                                 k.params[i].buffer->name + "\"");
         overhang_[slot] = std::max(overhang_[slot], all - least);

@@ -4,6 +4,9 @@
 
 namespace tc {
 
+/// Bytes that tiles may reach beyond the last row.
+inline constexpr int64_t kOverhangBytes = 65'536;
+
 /// Has an input a size without an upper bound?
 bool has_open_sizes(const Program& p);
 

@@ -123,6 +123,50 @@ TEST(PlanOpenSizes, TheLastTileMayBeAsEmptyAsItGets) {
   EXPECT_EQ(open_number(p.slots[1].bytes).rest, 13 * 4);
 }
 
+// y[row] = 0 of a thread for each row, 256 in a block, in as many blocks as the size needs, or in all. `guarded`: threads behind
+// the last row do nothing.
+Program launched(bool trimmed, bool guarded) {
+  Program p = program();
+  const int slot = add_slot(p, kOpenSize, 40, 0, 1);
+  const Buffer n = make_buffer("n0", DType::I64, {}), y = make_buffer("y", DType::F32, {Dim(kOpenSize * 10)});
+  const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
+  const Expr row = Expr(block) * 256 + Expr(thread);
+  Stmt body = loop(i, 10, store(y, {row * 10 + Expr(i)}, zero(DType::F32)));
+  if (guarded) body = if_then(row < load(n, {}), body);
+  DeviceFunction f;
+  f.name = "kernel";
+  f.params = {n, y};
+  f.body = loop(block, kOpenSize / 256, loop(thread, 256, body, ForKind::ThreadX), ForKind::BlockX);
+  Kernel k;
+  k.name = "clear";
+  k.params = {{Param::Role::Input, n, {}, "", false}, {Param::Role::Output, y, {kOpenSize, 10}, "", false}};
+  const Expr blocks = max(min(floor_div(load(n, {}) + 255, 256), Expr(kOpenSize / 256)), Expr(1));
+  k.body = Stmt(std::make_shared<const StmtNode>(
+      StmtNode{Launch{"kernel", {trimmed ? blocks : Expr(kOpenSize / 256), 1, 1}, {256, 1, 1}, {n, y}, {}}}));
+  k.device = {f};
+  p.kernels.push_back(k);
+  Call c;
+  c.operands = {{Operand::Kind::Input, 0}, {Operand::Kind::Slot, slot}};
+  p.steps.push_back({c});
+  return p;
+}
+
+TEST(PlanOpenSizes, OfALaunchTheLastBlockIsRoomFor) {
+  Program p = launched(true, true);
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 0);
+  p = launched(true, false);
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 255 * 40);
+}
+
+TEST(PlanOpenSizes, LaunchesOfTheLargestSizeAreRefused) {
+  for (const bool guarded : {true, false}) {
+    Program p = launched(false, guarded);
+    EXPECT_THROW(plan_open_sizes(p, {}), Error) << guarded;
+  }
+}
+
 // Of a list of processors each has tiles of its own, and the memory holds those of all.
 TEST(PlanOpenSizes, EveryProcessorsTilesHaveRoom) {
   Program p = program();

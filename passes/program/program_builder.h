@@ -138,6 +138,8 @@ class ProgramBuilder {
   std::vector<bool> by_value(const std::vector<const Value*>& operands) const;
   void call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps);
   void fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps);
+  void fill_behind(const CopyStep& c, DType dtype, std::vector<Step>& steps);
+  Expr rows_of(const CopyStep& c, TensorFn& fn, std::vector<Operand>& operands) const;
   void store_number(Operand number, Operand to, std::vector<Step>& steps);
   void clear_behind(const IoTensor& state, std::vector<Step>& steps);
 

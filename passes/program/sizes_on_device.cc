@@ -5,6 +5,8 @@
 // these in the memory of the device, where each run stores them first.
 #include "ir/identity.h"
 #include "ir/loop/build.h"
+#include "ir/open_size.h"
+#include "passes/program/plan_open_sizes.h"
 #include "passes/program/program_builder.h"
 #include "passes/program/size_bounds.h"
 
@@ -47,14 +49,8 @@ void ProgramBuilder::call_own(const TensorFn& fn, std::vector<Operand> operands,
   steps.push_back({std::move(call)});
 }
 
-// Behind what there is of an input stand copies of its first part, where there is one, else zeros.
-void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps) {
-  if (c.bytes == 0 || c.room == 0) return;
-  const bool repeats = c.times.size() == 1 && least_size(p_, c.times[0]) > 0;
-  const Dims dims = {c.room / c.bytes, c.bytes / info(dtype).bytes};
-  TensorFn fn;
-  std::vector<Operand> operands = {c.from};
-  fn.inputs = {make_buffer("x", dtype, to_shape(dims))};
+// How many parts of the copy there are: a formula of sizes, which become operands of fn.
+Expr ProgramBuilder::rows_of(const CopyStep& c, TensorFn& fn, std::vector<Operand>& operands) const {
   std::map<size_t, Expr> numbers;  // by input
   const auto number = [&](size_t size) {
     Expr& n = numbers[size];
@@ -74,6 +70,19 @@ void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>
     if (sum.addend != 0) n = n + Expr(sum.addend);
     rows = rows ? rows * n : n;
   }
+  return rows;
+}
+
+// Behind what there is of an input stand copies of its first part, where there is one, else zeros.
+void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps) {
+  if (c.bytes == 0 || c.room == 0) return;
+  if (is_open(c.room)) return fill_behind(c, dtype, steps);
+  const bool repeats = c.times.size() == 1 && least_size(p_, c.times[0]) > 0;
+  const Dims dims = {c.room / c.bytes, c.bytes / info(dtype).bytes};
+  TensorFn fn;
+  std::vector<Operand> operands = {c.from};
+  fn.inputs = {make_buffer("x", dtype, to_shape(dims))};
+  const Expr rows = rows_of(c, fn, operands);
   Stage s;
   s.name = repeats ? "repeat_first" : "pad";
   const Var i = make_var("i"), j = make_var("j");
@@ -85,6 +94,29 @@ void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>
   fn.outputs = s.outputs;
   fn.stages = {s};
   operands.push_back(c.to);
+  call_own(fn, std::move(operands), steps);
+}
+
+// Of sizes without an upper bound: what tiles may reach beyond the last part, behind a copy of the others.
+void ProgramBuilder::fill_behind(const CopyStep& c, DType dtype, std::vector<Step>& steps) {
+  const bool repeats = c.times.size() == 1 && least_size(p_, c.times[0]) > 0;
+  const int64_t size = info(dtype).bytes;
+  const Shape all = to_shape({c.room / size});
+  TensorFn fn;
+  std::vector<Operand> operands = {c.from};
+  fn.inputs = {make_buffer("x", dtype, all)};
+  fn.outputs = {make_buffer("y", dtype, all)};
+  const Expr first = rows_of(c, fn, operands) * Expr(c.bytes / size);
+  const Var i = make_var("i");
+  const Expr value = repeats ? load(fn.inputs[0], {floor_mod(Expr(i), Expr(c.bytes / size))}) : zero(dtype);
+  Stage s;
+  s.kind = Stage::Kind::Nest;
+  s.name = repeats ? "repeat_first" : "pad";
+  s.outputs = fn.outputs;
+  s.nest = loop(i, kOverhangBytes / size, store(fn.outputs[0], {first + Expr(i)}, value));
+  fn.stages = {s};
+  operands.push_back(c.to);
+  add_part(steps, c);
   call_own(fn, std::move(operands), steps);
 }
 

@@ -4,6 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/cuda_limits.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 
@@ -61,6 +62,17 @@ int64_t limit_of(ForKind k) {
   if (k == ForKind::BlockX) return kMaxGridX;
   if (is_block(k)) return kMaxGridYz;
   return k == ForKind::ThreadZ ? kMaxThreadsZ : kMaxBlockThreads;
+}
+
+// Does a loop store what has no upper bound? A launch has as many blocks as the sizes of a run need.
+bool stores_open(const Stmt& s) {
+  bool open = false;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x))
+      for (const Dim& d : k->buffer->shape) open = open || is_open(d.value);
+    return !open;
+  });
+  return open;
 }
 
 }  // namespace
@@ -125,7 +137,9 @@ void Schedule::bind(const Var& v, ForKind kind) {
   const auto n = as_const_int(at.loop->extent);
   step.require(n.has_value(), "the extent is no constant", at.stmt);
   step.require_fixed_bounds(at);
-  step.require(*n >= 1 && *n <= limit_of(kind), "the extent is not in 1 .. " + to_text(limit_of(kind)), at.stmt);
+  const bool trimmed = kind == ForKind::BlockX && stores_open(at.stmt);
+  step.require(*n >= 1 && (*n <= limit_of(kind) || trimmed), "the extent is not in 1 .. " + to_text(limit_of(kind)),
+               at.stmt);
   std::vector<const For*> others = loops_in(at.loop->body);
   const bool any_block_inside = find_kind(others, is_block) != nullptr;
   const For* lanes = find_kind(at.outer, [](ForKind k) { return k == ForKind::Vector; });

@@ -85,9 +85,12 @@ Stmt AttentionLoops::build() {
   Stmt launch = loop(thread_, p_.threads(), with_thread_indices(z_.wrap(code)), ForKind::ThreadX);
   for (const Buffer& b : exchange_) launch = alloc(b, launch);
   for (const Buffer& b : {v_.shared, k_.shared, q_.shared}) launch = alloc(b, launch);
-  launch = loop(block_, ceil_div(points(m_.rows), p_.rows), launch, ForKind::BlockX);
-  launch = loop(group_, points(m_.batch), launch, ForKind::BlockY);
-  if (p_.splits > 1) launch = loop(part_, p_.splits, launch, ForKind::BlockZ);
+  const int64_t blocks = ceil_div(points(m_.rows), p_.rows);
+  const auto kinds = grid_kinds(blocks, points(m_.batch), p_.splits);
+  check(kinds.has_value(), "a plan's blocks fit a grid");
+  launch = loop(block_, blocks, launch, (*kinds)[0]);
+  launch = loop(group_, points(m_.batch), launch, (*kinds)[1]);
+  if (p_.splits > 1) launch = loop(part_, p_.splits, launch, (*kinds)[2]);
   for (const Buffer& b : {q_.shared, k_.shared, v_.shared}) launch = without_stages(launch, b);
   if (p_.splits == 1) return launch;
   const Stmt both = seq({comment("each of " + to_text(p_.splits) + " parts of the keys", launch),

@@ -64,7 +64,8 @@ double estimate(const CudaAttention& m, const CudaModel& gpu, const CudaAttentio
 
 bool is_possible(const CudaAttention& m, const CudaAttentionPlan& p) {
   return p.threads() >= 32 && p.threads() <= kMaxThreads && shared_bytes(p) <= kStaticSharedBytes &&
-         registers(p) <= kMaxRegisters && ceil_div(points(m.rows), p.rows) <= INT32_MAX;
+         registers(p) <= kMaxRegisters &&
+         grid_kinds(ceil_div(points(m.rows), p.rows), points(m.batch), p.splits).has_value();
 }
 
 using Candidates = std::vector<CudaAttentionPlan>;
@@ -143,7 +144,7 @@ std::optional<CudaAttentionPlan> decide(std::vector<Choice> all, const PlanEntry
 
 std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu,
                                                      const ScheduleOptions& o, const PlanEntry& plan) {
-  if (points(m.depth) > kMaxDepth || points(m.values) > kMaxDepth || points(m.batch) > kMaxGridYz) return {};
+  if (points(m.depth) > kMaxDepth || points(m.values) > kMaxDepth) return {};
   constexpr int64_t kFewRows = 4;  // the rest of a warp's 16 would be nothing
   const auto type = tensor_core_type(m, gpu, o.precision);
   std::vector<Choice> on_tensor_cores;

@@ -37,9 +37,11 @@ Stmt BlockGemm::build(Scheduled& s) {
   Stmt launch = loop(thread_, t_.threads(), code, ForKind::ThreadX);
   if (plan_.k_groups > 1) launch = alloc(sums, loop(k_group_, plan_.k_groups, launch, ForKind::ThreadY));
   launch = alloc(p.shared, alloc(q.shared, launch));
-  launch = loop(block_m_, row_tiles, launch, ForKind::BlockY);
-  launch = loop(block_n_, column_tiles, launch, ForKind::BlockX);
-  launch = loop(group_, m_.batches() * plan_.splits, launch, ForKind::BlockZ);
+  const auto kinds = grid_kinds(column_tiles, row_tiles, m_.batches() * plan_.splits);
+  check(kinds.has_value(), "a plan's blocks fit a grid");
+  launch = loop(block_m_, row_tiles, launch, (*kinds)[1]);
+  launch = loop(block_n_, column_tiles, launch, (*kinds)[0]);
+  launch = loop(group_, m_.batches() * plan_.splits, launch, (*kinds)[2]);
   if (plan_.splits == 1) return launch;
   return alloc(partial_, seq({comment("each of " + to_text(plan_.splits) + " parts of the sum", launch),
                               comment("the parts added up, in order", add_parts())}));

@@ -73,9 +73,11 @@ class ColumnLoops {
     body = let(inner_.var, Expr(block) * Expr(columns_) + Expr(tx), outer.wrap(body));
     body = let(tx, floor_mod(Expr(thread), columns_), let(part, floor_div(Expr(thread), columns_), body));
     Stmt s = alloc(parts, loop(thread, columns_ * parts_, body, ForKind::ThreadX));
-    s = loop(block, ceil_div(inner_.extent.value, columns_), s, ForKind::BlockX);
     const int64_t lines = points(outer_);
-    return lines > 1 ? loop(line, lines, s, ForKind::BlockY) : substitute(s, {{line.get(), Expr(0)}});
+    const auto kinds = grid_kinds(inner_.extent.value, lines);
+    check(kinds.has_value(), "columns and lines fit a grid");
+    s = loop(block, ceil_div(inner_.extent.value, columns_), s, (*kinds)[0]);
+    return lines > 1 ? loop(line, lines, s, (*kinds)[1]) : substitute(s, {{line.get(), Expr(0)}});
   }
 
  private:
@@ -223,7 +225,8 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   const int64_t results = points(c.axes);
   if (!c.axes.empty()) name_column(c);
   const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
-  if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= kMaxGridYz)) return {};
+  const bool fits = !c.axes.empty() && grid_kinds(c.axes.back().extent.value, results / c.axes.back().extent.value);
+  if (!shared && !(reads_columns(c) && fits)) return {};
   Scheduled s;
   s.family = shared ? "shared_rows" : "columns";
   s.description = "blocks share a reduction, whose parts a second launch joins";

@@ -117,7 +117,9 @@ std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
   if (!m) return {};
   if (const auto bytes = factors_of_bytes(*m)) m = bytes;
   const CudaPlan plan = plan_cuda_contraction(*m, a.gpu, a.options, a.plan);
-  if (ceil_div(m->rows(), plan.tile.rows) > kMaxGridYz || m->batches() * plan.splits > kMaxGridYz) return {};
+  if (!grid_kinds(ceil_div(m->columns(), plan.tile.columns), ceil_div(m->rows(), plan.tile.rows),
+                  m->batches() * plan.splits))
+    return {};
   Scheduled s;
   subtract_zeros(*m, s);
   const auto gemm = plan.tile.on_tensor_cores() ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);

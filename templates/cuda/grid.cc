@@ -26,6 +26,15 @@ Stmt at_point(const std::vector<Axis>& axes, const Stmt& body, const Expr& i) {
 
 }  // namespace
 
+std::optional<std::array<ForKind, 3>> grid_kinds(int64_t first, int64_t second, int64_t third) {
+  std::array<ForKind, 3> kinds = {ForKind::BlockX, ForKind::BlockY, ForKind::BlockZ};
+  const bool long_second = second > kMaxGridYz, long_third = third > kMaxGridYz;
+  if (!long_second && !long_third) return kinds;
+  if ((long_second && long_third) || first > kMaxGridYz) return std::nullopt;
+  std::swap(kinds[0], kinds[long_second ? 1 : 2]);
+  return kinds;
+}
+
 int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string& name) {
   const int64_t most = std::min(kMaxBlockThreads, round_up(points, kWarp));
   if (points < 2)

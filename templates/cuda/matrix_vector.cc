@@ -73,8 +73,11 @@ class MatrixVector {
         seq({body, barrier(Scope::Shared), comment("the parts added up, in order", seq({add_some(), store_result()}))});
     body = let(quad_, floor_mod(Expr(thread_), quads_), let(part_, floor_div(Expr(thread_), quads_), batch.wrap(body)));
     Stmt launch = alloc(sums_, loop(thread_, threads_, body, ForKind::ThreadX));
-    launch = loop(block_, ceil_div(m_.columns(), width_), launch, ForKind::BlockX);
-    return loop(group_, m_.batches(), launch, ForKind::BlockY);
+    const int64_t blocks = ceil_div(m_.columns(), width_);
+    const auto kinds = grid_kinds(blocks, m_.batches());
+    check(kinds.has_value(), "columns and batches fit a grid");
+    launch = loop(block_, blocks, launch, (*kinds)[0]);
+    return loop(group_, m_.batches(), launch, (*kinds)[1]);
   }
 
   std::string describe() const {
@@ -195,7 +198,8 @@ class MatrixVector {
 
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   auto m = match_cuda_contraction(a);
-  if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > kMaxGridYz || m->p.packed)
+  if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || !grid_kinds(m->columns(), m->batches()) ||
+      m->p.packed)
     return {};
   // Known weights take half the memory where --precision lets tensor cores round them, and where that saves time: not those
   // of squeeze and excitation, say, of which a result scales a whole channel.

@@ -16,6 +16,16 @@ void expect_equal(const TestFunction& f) {
   expect_cuda_schedule(f.fn, in, evaluate(f.fn, in), 0);
 }
 
+TEST(ScheduleCuda, TheLongestLoopOfBlocksHasX) {
+  using Kinds = std::array<ForKind, 3>;
+  EXPECT_EQ(grid_kinds(3, 4, 5), (Kinds{ForKind::BlockX, ForKind::BlockY, ForKind::BlockZ}));
+  EXPECT_EQ(grid_kinds(1 << 20, 4), (Kinds{ForKind::BlockX, ForKind::BlockY, ForKind::BlockZ}));
+  EXPECT_EQ(grid_kinds(3, 1 << 20), (Kinds{ForKind::BlockY, ForKind::BlockX, ForKind::BlockZ}));
+  EXPECT_EQ(grid_kinds(3, 4, 1 << 20), (Kinds{ForKind::BlockZ, ForKind::BlockY, ForKind::BlockX}));
+  EXPECT_FALSE(grid_kinds(1 << 20, 1 << 20));
+  EXPECT_FALSE(grid_kinds(3, 1 << 20, 1 << 20));
+}
+
 TEST(ScheduleCuda, Elementwise) {
   for (const int64_t n : {1, 7, 31, 32, 33, 256, 257, 20000}) {
     FunctionBuilder b;

@@ -95,6 +95,10 @@ void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads, bo
 /// Both; null if there is no point.
 Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t threads = kBlockThreads);
 /// Decides on the threads of a block of thread_per_point() over `points` points, as a number of the plan.
+/// Which dimension of a grid has each of three loops of blocks: x, y and z, but x, the longest, for the second or third where y and z
+/// are too short for it and not for the first. Null where none fits.
+std::optional<std::array<ForKind, 3>> grid_kinds(int64_t first, int64_t second, int64_t third = 1);
+
 int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string& name = "threads");
 /// The same points, shared by the `threads` threads of a block; `thread` is the index of a thread.
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads);

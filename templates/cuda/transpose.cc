@@ -99,12 +99,15 @@ class Transpose {
     body = let(tx, floor_mod(Expr(thread), kTile), let(ty, floor_div(Expr(thread), kTile), at_.wrap(body)));
     Stmt s = loop(thread, kTile * at_once_, body, ForKind::ThreadX);
     for (const Buffer& b : tiles) s = alloc(b, s);
-    s = loop(x_, tiles_of(inner_), s, ForKind::BlockX);
-    s = loop(y_, tiles_of(outer_), s, ForKind::BlockY);
-    return points(rest_) > 1 ? loop(z_, points(rest_), s, ForKind::BlockZ) : substitute(s, {{z_.get(), Expr(0)}});
+    const auto kinds = grid();
+    s = loop(x_, tiles_of(inner_), s, (*kinds)[0]);
+    s = loop(y_, tiles_of(outer_), s, (*kinds)[1]);
+    return points(rest_) > 1 ? loop(z_, points(rest_), s, (*kinds)[2]) : substitute(s, {{z_.get(), Expr(0)}});
   }
 
-  bool fits_a_grid() const { return points(rest_) <= kMaxGridYz && tiles_of(outer_) <= kMaxGridYz; }
+  std::optional<std::array<ForKind, 3>> grid() const {
+    return grid_kinds(tiles_of(inner_), tiles_of(outer_), points(rest_));
+  }
 
  private:
   std::vector<Axis> rest() const {
@@ -143,7 +146,7 @@ std::optional<Scheduled> cuda_transpose(const CudaArgs& a) {
   const int64_t rows = a.plan.number(
       "rows", [] { return kRows; }, KnobValues::powers_of_two(1, kTile, "rows of a tile that a block moves at once"));
   const Transpose loops(c, *t, rows);
-  if (!loops.fits_a_grid()) return {};
+  if (!loops.grid()) return {};
   Scheduled s;
   s.body = seq({border_launch(c), loops.build()});
   bind_operands(s, c);

@@ -1,0 +1,12 @@
+// guard_threads: threads behind the last element of a size without an upper bound do nothing.
+#pragma once
+#include <vector>
+
+#include "passes/loop/kernel_interface.h"
+
+namespace tc {
+
+/// `body`: a CUDA schedule, `live`: of which outputs only the first elements are needed.
+Stmt guard_threads(const Stmt& body, const std::vector<KernelInterface::Live>& live);
+
+}  // namespace tc
