@@ -5,6 +5,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/strings.h"
 #include "ir/open_size.h"
+#include "passes/program/plan_open_sizes.h"
 
 namespace tc {
 namespace {
@@ -225,8 +226,8 @@ std::string plan_text(const Program& p, const ProgramNames& n, const std::string
   const bool grows = !open_sizes(p).empty();
   const auto bytes = [](int64_t b) { return open_text(b, "room"); };
   s += "/* workspace: " + bytes(p.workspace_bytes) + " bytes; tensors " + bytes(p.arena_bytes) + " (without reuse " +
-       bytes(p.naive_bytes) + ", largest live set " + bytes(p.lower_bound_bytes) + "), scratch of kernels " +
-       to_text(p.scratch_bytes) +
+       (p.naive_bytes == kUncounted ? "more than " : "") + bytes(p.naive_bytes) + ", largest live set " +
+       bytes(p.lower_bound_bytes) + "), scratch of kernels " + to_text(p.scratch_bytes) +
        (grows ? ".\n   room: the largest of the sizes that init was told; [n] has so many elements at most" : "") +
        " */\n";
   for (size_t i = 0; i < p.slots.size(); i++) {

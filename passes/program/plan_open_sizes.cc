@@ -203,7 +203,7 @@ class OpenPlan {
     p_.scratch_offset = fixed.scratch_offset;
     p_.scratch_bytes = fixed.scratch_bytes;
     p_.arena_bytes = checked_add(checked_mul(end.times, kOpenSize), open_begin + end.rest);
-    p_.naive_bytes = checked_add(checked_mul(open.naive_bytes, kOpenSize), fixed.naive_bytes);
+    p_.naive_bytes = open.naive_bytes < kMostForEach ? open.naive_bytes * kOpenSize + fixed.naive_bytes : kUncounted;
     p_.lower_bound_bytes = checked_add(checked_mul(open.lower_bound_bytes, kOpenSize), fixed.lower_bound_bytes);
   }
   /// Parts of plans have their own numbers.

@@ -1,11 +1,15 @@
 // Memory of programs with sizes that have no upper bound (ir/open_size.h).
 #pragma once
+#include "ir/open_size.h"
 #include "passes/program/plan_memory.h"
 
 namespace tc {
 
 /// Bytes that tiles may reach beyond the last row.
 inline constexpr int64_t kOverhangBytes = 65'536;
+
+/// Program::naive_bytes where they are more than 64 bits count: of memory that nobody needs.
+inline constexpr int64_t kMostForEach = INT64_MAX / kOpenSize - 1, kUncounted = kMostForEach * kOpenSize;
 
 /// Has an input a size without an upper bound?
 bool has_open_sizes(const Program& p);

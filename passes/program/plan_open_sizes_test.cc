@@ -194,6 +194,16 @@ TEST(PlanOpenSizes, TensorsStandApartForEverySize) {
   expect_valid(p);
 }
 
+// What they would take without reuse is a number that nobody needs: memory is what there is at a time.
+TEST(PlanOpenSizes, ManyLargeTensorsOneAfterTheOther) {
+  Program p = program();
+  constexpr int64_t kRow = 30'000'000;
+  for (int k = 0; k < 9; k++) add_call(p, add_slot(p, kOpenSize, kRow, k, k + 1), 1, 10, kRow / 4);
+  plan_open_sizes(p, {});
+  EXPECT_EQ(p.naive_bytes, kUncounted);
+  EXPECT_LT(open_number(p.arena_bytes).times, 3 * kRow);
+}
+
 std::string refusal(Program p) {
   try {
     plan_open_sizes(p, {});

@@ -3,7 +3,9 @@
 #include "templates/cuda/schedule_cuda.h"
 
 #include <algorithm>
+#include <array>
 
+#include "templates/cuda/template.h"
 #include "templates/cuda/test_exact.h"
 
 namespace tc::schedule_cuda_test {
