@@ -7,13 +7,18 @@
 // Preconditions: all readers are formulas or Reshapes that keep the axis; what may raise a status is computed as a whole, so that
 // a run that fails fails as before; less than three quarters of an axis are read, else rows of vectors would become rests for little.
 //
-// Needs: to_functions. Leaves: the same nodes with shorter axes.
+// What is left of a Concat, say, may not read an operand at all: nobody computes that, then.
+//
+// Needs: to_functions. Leaves: the same nodes with shorter axes, but those that nobody reads.
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -191,7 +196,8 @@ class InferBounds {
  public:
   explicit InferBounds(Graph& g) : g_(g) {}
 
-  void run() {
+  /// Does a node not read an operand that it has read before?
+  bool run() {
     for (const Value* v : g_.outputs())
       if (is_fixed(v)) read(v, whole(v));
     for (auto it = g_.nodes().rbegin(); it != g_.nodes().rend(); ++it) readers(**it);
@@ -201,7 +207,11 @@ class InferBounds {
       if (is_reshape(*n)) shorten_view(*n);
       if (is_function(*n)) shorten(*n);
     }
+    bool dropped = false;
+    if (fails_alike())
+      for (Node* n : shorter_) dropped = drop_unread(*n) || dropped;
     g_.drop_unused_constants();
+    return dropped;
   }
 
  private:
@@ -308,9 +318,78 @@ class InferBounds {
     if (!changed) return;
     n.fn = std::make_shared<const TensorFn>(f.shorter(of_operands));
     for (size_t k = 0; k < n.outputs.size(); k++) set_shape(n.outputs[k], n.fn->outputs[k]->shape);
+    shorter_.push_back(&n);
+  }
+
+  // --- operands that nobody reads any more
+  static bool is_read(const TensorFn& fn, const Buffer& b) {
+    const auto in = [&](const Exprs& list) {
+      return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return e ? uses_buffer(e, b) : false; });
+    };
+    return std::find(fn.outputs.begin(), fn.outputs.end(), b) != fn.outputs.end() ||
+           std::any_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) {
+             return in(s.values) || in(s.init) || (s.nest && uses_buffer(s.nest, b));
+           });
+  }
+  static bool is_read(const Node& n, size_t input) {
+    for (size_t k = 0; k < n.fn->inputs.size(); k++)
+      if (size_t(n.fn->operands.empty() ? int(k) : n.fn->operands[k]) == input && is_read(*n.fn, n.fn->inputs[k]))
+        return true;
+    return false;
+  }
+  static bool may_fail(const Node& n) {
+    if (is_reshape(n)) return false;
+    if (!is_fused(&n) || !n.fn || !n.regions.empty()) return true;
+    return std::any_of(n.fn->stages.begin(), n.fn->stages.end(), [](const Stage& s) {
+      const auto fails = [](const Expr& e) { return bool(e) && raises_status(e); };
+      return s.kind == Stage::Kind::Nest || std::any_of(s.values.begin(), s.values.end(), fails) ||
+             std::any_of(s.init.begin(), s.init.end(), fails);
+    });
+  }
+  /// Does a run fail as before without what nobody would need then?
+  bool fails_alike() const {
+    std::set<const Node*> needed;  // looked up only
+    for (const Value* v : g_.outputs())
+      if (v->producer) needed.insert(v->producer);
+    for (auto it = g_.nodes().rbegin(); it != g_.nodes().rend(); ++it) {
+      const Node& n = **it;
+      if (!needed.contains(&n)) {
+        if (may_fail(n)) return false;
+        continue;
+      }
+      const bool shorter = std::find(shorter_.begin(), shorter_.end(), &n) != shorter_.end();
+      for (size_t k = 0; k < n.inputs.size(); k++)
+        if (const Value* v = n.inputs[k]; v && v->producer && (!shorter || is_read(n, k))) needed.insert(v->producer);
+    }
+    return true;
+  }
+  /// Of a node; is there one?
+  bool drop_unread(Node& n) {
+    TensorFn fn = *n.fn;
+    if (std::all_of(fn.inputs.begin(), fn.inputs.end(), [&](const Buffer& b) { return is_read(fn, b); })) return false;
+    if (fn.operands.empty()) {
+      fn.operands.resize(fn.inputs.size());
+      std::iota(fn.operands.begin(), fn.operands.end(), 0);
+    }
+    for (size_t k = fn.inputs.size(); k-- > 0;) {
+      if (is_read(fn, fn.inputs[k])) continue;
+      const int operand = fn.operands[k];
+      fn.inputs.erase(fn.inputs.begin() + std::ptrdiff_t(k));
+      fn.operands.erase(fn.operands.begin() + std::ptrdiff_t(k));
+      if (std::find(fn.operands.begin(), fn.operands.end(), operand) != fn.operands.end()) continue;
+      g_.erase_node_input(&n, size_t(operand));
+      for (int& o : fn.operands)
+        if (o > operand) o--;
+    }
+    std::vector<int> all(fn.inputs.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (fn.operands == all && n.inputs.size() == all.size()) fn.operands.clear();
+    n.fn = std::make_shared<const TensorFn>(std::move(fn));
+    return true;
   }
 
   Graph& g_;
+  std::vector<Node*> shorter_;
   std::map<const Value*, Bounds> read_;  // looked up only
 };
 
@@ -319,7 +398,7 @@ class InferBounds {
 void infer_bounds(Graph& g, PassContext& cx) {
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) infer_bounds(*r, cx);
-  InferBounds(g).run();
+  if (InferBounds(g).run()) dead_code(g, cx);
 }
 
 }  // namespace tc
