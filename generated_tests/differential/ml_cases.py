@@ -67,6 +67,9 @@ def tree_cases():
                    {"x": grid(rng, 11, 5)})
     trees = forest(rng, 6, 4, 5, "target", lambda tree: [0], rules, missing=True)
     yield Case("trees_rules_nan", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=1, **trees), {"x": grid(rng, 23, 4, True)})
+    trees = forest(rng, 6, 4, 4, "target", lambda tree: [0], rules[:4])
+    trees["nodes_featureids"] = [rules.index(mode) if mode in rules else 0 for mode in trees["nodes_modes"]]  # one table for both
+    yield Case("trees_features_as_rules", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=1, **trees), {"x": grid(rng, 11, 4)})
     trees = forest(rng, 4, 4, 3, "target", lambda tree: [0, 1, 2])
     yield Case("trees_targets", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=3, base_values=[1.0, -2.0, 0.25], **trees),
                {"x": grid(rng, 9, 4)})

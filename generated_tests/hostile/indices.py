@@ -7,19 +7,23 @@ import onnx.parser
 import cases
 from toolchain import Failed
 
-# Five operators that follow indices; a program stops at the first bad one.
-MODEL = """<ir_version: 8, opset_import: ["" : 17]>
-g (float[ROWS, 2] x, int64[1] gather, int64[1, 2] elements, int64[1, 2] nd, int64[1, 2] scatter, int64[1, 1] scatter_nd)
- => (float[1, 2] a, float[1, 2] b, float[1] c, float[ROWS, 2] d, float[ROWS, 2] e)
-<float[1, 2] u = {5, 6}, float[1, 2] v = {7, 8}>
+# Six operators that follow indices; a program stops at the first bad one.
+MODEL = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[ROWS, 2] x, int64[1] gather, int64[1, 2] elements, int64[1, 2] nd, int64[1, 2] scatter, int64[1, 1] scatter_nd, int64[1] blocks)
+ => (float[1, 2] a, float[1, 2] b, float[1] c, float[ROWS, 2] d, float[ROWS, 2] e, float[1, 16] f)
+<float[1, 2] u = {5, 6}, float[1, 2] v = {7, 8}, int64[2] packed = {ROWS, 8}, int64[2] scaled = {ROWS, 1}>
 {
   a = Gather <axis = 0> (x, gather)
   b = GatherElements <axis = 0> (x, elements)
   c = GatherND (x, nd)
   d = ScatterElements <axis = 0> (x, scatter, u)
   e = ScatterND (x, scatter_nd, v)
+  zeros = ConstantOfShape (packed)
+  bytes = Cast <to = 2> (zeros)
+  scales = ConstantOfShape (scaled)
+  f = com.microsoft.GatherBlockQuantized <bits = 4, block_size = 16, gather_axis = 0, quantize_axis = 1> (bytes, blocks, scales)
 }"""
-SHAPES = {"gather": (1,), "elements": (1, 2), "nd": (1, 2), "scatter": (1, 2), "scatter_nd": (1, 1)}
+SHAPES = {"gather": (1,), "elements": (1, 2), "nd": (1, 2), "scatter": (1, 2), "scatter_nd": (1, 1), "blocks": (1,)}
 
 
 def check(options, emit, scratch):

@@ -169,7 +169,7 @@ void define_gather(OpBuilder& op) {
     const Expr index = cast(DType::I64, indices(Exprs(from, to)));
     const int64_t size = d[size_t(axis)];
     Exprs at(i.begin(), from);
-    at.push_back(checked_index(select(index < Expr(0), index + size, index), size));
+    at.push_back(checked_index(index, size));  // from the end, too
     at.insert(at.end(), to, i.end());
     const Exprs in_block = with_axis(at, along, floor_div(at[size_t(along)], Expr(block)));
     const Expr zero_point =

@@ -232,7 +232,8 @@ Expr goes_yes(int64_t rule, const Expr& x, const Expr& threshold) {
 }
 
 /// The leaf of each tree in which a row ends. Operands: x [N, C]; roots [trees]; feature, threshold, yes, no [branches]; the rule of
-/// each branch; whether NaN goes to `yes`.
+/// each branch; whether NaN goes to `yes`. Rules that no branch has are not looked for: were feature and rule one table, as equal
+/// tables are, `x[feature]` would be out of range where such a rule would hold.
 void define_tree_leaves(OpBuilder& b) {
   enum { kX, kRoot, kFeature, kThreshold, kYes, kNo, kRule, kMissing };
   const Tensor x = b.in(kX), root = b.in(kRoot), feature = b.in(kFeature), threshold = b.in(kThreshold),
@@ -244,9 +245,11 @@ void define_tree_leaves(OpBuilder& b) {
     const Expr value = cast(t, x({row, cast(DType::I64, feature({branch}))})), bar = threshold({branch});
     Expr is_yes = goes_yes(b.attr_int("rule"), value, bar);
     if (rules) {
-      is_yes = goes_yes(5, value, bar);
-      for (int64_t k = 5; k-- > 0;)
-        is_yes = select(eq(cast(DType::I64, rules({branch})), Expr(k)), goes_yes(k, value, bar), is_yes);
+      is_yes = {};
+      for (int64_t k = 6; k-- > 0;)
+        if ((b.attr_int("used") >> k & 1) != 0)
+          is_yes = is_yes ? select(eq(cast(DType::I64, rules({branch})), Expr(k)), goes_yes(k, value, bar), is_yes)
+                          : goes_yes(k, value, bar);
     }
     if (missing && is_float(x.dtype()))
       is_yes = is_yes || (ne(cast(DType::I64, missing({branch})), Expr(0)) && apply(Op::IsNan, {value}));
@@ -338,7 +341,9 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
                             table(f.no, "_no"),
                             f.one_rule ? nullptr : table(f.rule, "_rule"),
                             f.any_missing ? table(f.missing, "_missing") : nullptr};
-  in = {e.op("tree_leaves", in, "_leaves", {{"rule", f.rule.front()}}, "tc")};
+  int64_t used = 0;
+  for (const int64_t rule : f.rule) used |= int64_t(1) << rule;
+  in = {e.op("tree_leaves", in, "_leaves", {{"rule", f.rule.front()}, {"used", used}}, "tc")};
   if (w.tree_target.empty())
     in.push_back(e.floats(t, {leaves, targets}, w.dense, "_weight"));
   else
@@ -371,7 +376,7 @@ OpFamily ml_tree_ops() {
       ml_row("TreeEnsembleClassifier", 5, classifier, expand_classifier),
       {"tree_leaves",
        1,
-       {{"rule", int64_t(0)}},
+       {{"rule", int64_t(0)}, {"used", int64_t(63)}},
        define_tree_leaves,
        "x root feature threshold yes no rule missing",
        "tree_leaves",
