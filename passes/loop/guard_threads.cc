@@ -6,7 +6,7 @@
 //                                                              y[b * 256 + t] = sum(k) x[b * 256 + t, k]
 //
 // Preconditions, for each launch: no thread waits for others, or exchanges anything with them; every store of a thread is to an
-// output that is needed up to a count which the host knows, or to memory of its own.
+// output that is needed up to a count which the host knows, and that no other launch of the kernel reads, or to memory of its own.
 #include "passes/loop/guard_threads.h"
 
 #include <algorithm>
@@ -38,27 +38,37 @@ bool waits(const Stmt& s) {
 
 class GuardThreads {
  public:
-  GuardThreads(const Stmt& body, const std::vector<Live>& live) : stores_(body, live) {}
+  GuardThreads(const Stmt& body, const std::vector<Live>& live) : stores_(body, live) {
+    each_launch(body, [&](const Stmt& s) {
+      launches_.push_back(s);
+      return s;
+    });
+  }
 
-  /// The loops of blocks and threads stay outermost.
   Stmt launch(const Stmt& s) {
-    if (const Alloc* k = as<Alloc>(s); k && has_device_loops(s)) return alloc(k->buffer, launch(k->body));
-    if (const Comment* k = as<Comment>(s)) return comment(k->text, launch(k->body));
+    launch_ = s;
+    return inside(s);
+  }
+
+ private:
+  /// The loops of blocks and threads stay outermost.
+  Stmt inside(const Stmt& s) {
+    if (const Alloc* k = as<Alloc>(s); k && has_device_loops(s)) return alloc(k->buffer, inside(k->body));
+    if (const Comment* k = as<Comment>(s)) return comment(k->text, inside(k->body));
     if (const For* f = as<For>(s); f && is_gpu(f->kind)) {
       threads_.push_back(f->var);
-      const Stmt inner = launch(f->body);
+      const Stmt inner = inside(f->body);
       threads_.pop_back();
       return loop(f->var, f->extent, inner, f->kind, f->begin);
     }
     const auto is_needed = threads_.empty() ? std::nullopt : needed(s);
     return is_needed ? if_then(*is_needed, s) : s;
   }
-
- private:
   std::optional<Expr> needed(const Stmt& s) const {
     const auto is_local = [](const Buffer& b) { return b->scope == Scope::Register || b->scope == Scope::Stack; };
     std::vector<Expr> conditions;
     const bool ok = stores_.all(s, {}, is_local, [&](const Live& l, const LiveCoordinate& c) {
+      if (is_read_elsewhere(launches_, launch_, l.memory)) return false;
       const auto piece = l.on_host ? stores_.piece(c, [&](const Expr& e) { return is_of_thread(e); }) : std::nullopt;
       if (!piece || !piece->moves) return false;
       const Expr here = piece->first < l.end * Expr(piece->unit);
@@ -85,6 +95,8 @@ class GuardThreads {
   }
 
   LiveStores stores_;
+  Stmts launches_;
+  Stmt launch_;               // that is looked at
   std::vector<Var> threads_;  // loops around the statement
 };
 

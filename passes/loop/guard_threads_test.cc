@@ -59,6 +59,14 @@ TEST_F(GuardThreads, WhatOthersReadStays) {
   EXPECT_EQ(guarded(s), to_text(s));
 }
 
+TEST_F(GuardThreads, WhatAnotherLaunchReadsIsStored) {
+  const Buffer z = make_buffer("z", DType::F32, {Dim(1)});
+  const Var block = make_var("block");
+  const Stmt reader = loop(block, 1, store(z, {0}, load(y, {5})), ForKind::BlockX);
+  const Stmt s = seq({launch(store(y, {point()}, load(x, {point()}))), reader});
+  EXPECT_EQ(guarded(s), to_text(s));
+}
+
 TEST_F(GuardThreads, SizesThatHaveABoundHaveMemoryForAllThreads) {
   const Stmt s = launch(store(y, {point()}, zero(DType::F32)));
   EXPECT_EQ(guarded(s, 1 << 20), to_text(s));

@@ -1,5 +1,7 @@
 #include "passes/loop/launches.h"
 
+#include <algorithm>
+
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
@@ -44,6 +46,28 @@ Stmt synchronise(const Stmt& s) {
     const Stmt lowered = lower_warp_memory(lower_thread_allreduce(launch));
     return has_barriers(launch) ? lowered : thread_sync(lowered);
   });
+}
+
+bool is_read_elsewhere(const std::vector<Stmt>& launches, const Stmt& launch, const std::vector<Buffer>& memory) {
+  const auto stands_for = [&](const Buffer& b) { return std::find(memory.begin(), memory.end(), b) != memory.end(); };
+  bool found = false;
+  for (const Stmt& s : launches)
+    if (!s.same_as(launch))
+      walk(
+          s,
+          [&](const Stmt& x) {
+            const Intrin* k = as<Intrin>(x);
+            const Alias* a = as<Alias>(x);
+            found = found || (a && stands_for(a->base)) ||
+                    (k && std::any_of(k->buffers.begin(), k->buffers.end(), stands_for));
+            return !found;
+          },
+          [&](const Expr& e) {
+            const Load* l = as<Load>(e);
+            found = found || (l && stands_for(l->buffer));
+            return !found;
+          });
+  return found;
 }
 
 }  // namespace tc

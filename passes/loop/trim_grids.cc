@@ -136,7 +136,7 @@ class TrimGrids {
     Exprs ends;
     const auto of_block = [](const Buffer& b) { return b->scope != Scope::Global && b->scope != Scope::Workspace; };
     const bool ok = stores_.all(launch, {}, of_block, [&](const KernelInterface::Live& l, const LiveCoordinate& c) {
-      if (!l.on_host || is_read_elsewhere(launch, l.memory)) return false;
+      if (!l.on_host || is_read_elsewhere(launches_, launch, l.memory)) return false;
       const auto here = end_of(f.var, *extent, l, c);
       if (here && std::none_of(ends.begin(), ends.end(), [&](const Expr& e) { return structurally_equal(e, *here); }))
         ends.push_back(*here);
@@ -146,29 +146,6 @@ class TrimGrids {
     Expr size = ends[0];
     for (size_t k = 1; k < ends.size(); k++) size = max(size, ends[k]);
     return max(min(size, Expr(*extent)), Expr(int64_t(1)));
-  }
-
-  bool is_read_elsewhere(const Stmt& launch, const std::vector<Buffer>& memory) const {
-    bool found = false;
-    for (const Stmt& s : launches_)
-      if (!s.same_as(launch))
-        walk(
-            s,
-            [&](const Stmt& x) {
-              const Intrin* k = as<Intrin>(x);
-              for (const Buffer& b : memory)
-                found = found || (k && uses(*k, b)) || (as<Alias>(x) && as<Alias>(x)->base == b);
-              return !found;
-            },
-            [&](const Expr& e) {
-              const Load* l = as<Load>(e);
-              for (const Buffer& b : memory) found = found || (l && l->buffer == b);
-              return !found;
-            });
-    return found;
-  }
-  static bool uses(const Intrin& k, const Buffer& b) {
-    return std::find(k.buffers.begin(), k.buffers.end(), b) != k.buffers.end();
   }
 
   /// The first block that a store does not need: of * b + plus >= by * (elements that are needed) / times, rounded up.
