@@ -104,6 +104,10 @@ void tell_open_sizes(Diagnostic& d, const CompileRequest& r) {
   for (const auto& [name, range] : r.import.dims) {
     if (!is_open(range.most)) continue;
     const std::string shown = printable(name);
+    const auto is_said = [&](const std::string& note) {
+      return note.find("--dim " + shown + "=") != std::string::npos;
+    };
+    if (std::any_of(d.notes.begin(), d.notes.end(), is_said)) continue;
     names += (names.empty() ? "\"" : ", \"") + shown + "\"";
     d.notes.push_back(std::string(too_large ? "give it one: " : "with an upper bound more is possible: ") +
                       bounded_option(shown, range.least) + " (for example)");

@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import guarded  # noqa: E402
 import knobs  # noqa: E402
 import schedules  # noqa: E402
 import steps  # noqa: E402
@@ -143,6 +144,7 @@ def main():
         cases += steps.Steps(check, tmp / "steps").cases()
         numbers = knobs.Knobs(check, tmp / "knobs")
         cases += numbers.cases()
+        cases += guarded.cases(check, tmp / "guarded", knobs.PROCESSOR)
         check.run(cases, quick=6)
         numbers.all_met()
     return check.summary()

@@ -260,6 +260,7 @@ class Steps:
                 ("cuda", "parallel(i)", "a GPU has blocks and threads: bind"),
                 ("cuda", "bind(i, block.x)\n  bind(j, block.x)", "wrong.tc:3:3: bind(j, block.x): loop i is block.x too"),
                 ("cuda", "bind(i, thread.x)\n  bind(j, block.x)", "wrong.tc:3:3: bind(j, block.x): a loop of threads stands around"),
+                ("cuda", "split(i, 30) as a, b\n  bind(a, block.x)\n  pad(b, 32)\n  bind(j, thread.x)", "loops of blocks and threads stand inside of something that is no plain loop"),
                 ("cuda", "split(i, 3) as a, b\n  partition(j, 10) as c, d\n  bind(c, thread.x)\n  bind(d, thread.x)", "")):
             file.write_text(f'schedule "*"\n  {text}\n')
             r, _ = self.emit(target, "turn", out, "--schedules", file)

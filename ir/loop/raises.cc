@@ -14,4 +14,10 @@ bool raises_status(const Expr& e) {
   return found;
 }
 
+bool depends_on_data(const Expr& index) {
+  bool found = raises_status(index);
+  walk(index, [&](const Expr& x) { return !(found = found || as<Load>(x)); });
+  return found;
+}
+
 }  // namespace tc

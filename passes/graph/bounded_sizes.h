@@ -202,6 +202,7 @@ class BoundedSizes {
   std::optional<SizeForm> count_of_repeated(Graph& g, Node* n);
   // counted_fit.cc
   void fit(Graph& g, Node* n);
+  void forbid_table_ends(const Node& n, const Value* v, const SizeForm& a, const SizeForm& b) const;
   Node* split(Graph& g, Node* n);
   Node* frames(Graph& g, Node* n);
   Node* take_mean(Graph& g, Node* n);

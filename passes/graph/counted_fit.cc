@@ -34,10 +34,32 @@ void BoundedSizes::fit(Graph& g, Node* n) {
         const int at_a = rank_of(a) - from_end, at_b = rank_of(b) - from_end;
         if (at_a < 0 || at_b < 0) break;
         const auto size_a = find(a, at_a), size_b = find(b, at_b);
-        if (!size_a || !size_b || size_a->count != size_b->count) continue;
+        if (!size_a || !size_b) continue;
+        if (size_a->count != size_b->count) {
+          const auto is_a = counts_.find(size_a->count), is_b = counts_.find(size_b->count);
+          if (is_a && is_b) forbid_table_ends(*n, a, *is_a, *is_b);
+          continue;
+        }
         if (size_a->capacity > size_b->capacity) cut(j, at_a, size_b->capacity);
         if (size_b->capacity > size_a->capacity) cut(k, at_b, size_a->capacity);
       }
+}
+
+/// Of two sizes of `n` that have to be equal: throws Error TC0303 if one of them is that of a table which ends where the other goes
+/// on. The first `seq` of 512 positions are as many as there are words up to 512 of these.
+void BoundedSizes::forbid_table_ends(const Node& n, const Value* v, const SizeForm& a, const SizeForm& b) const {
+  auto end = counts_.end_within(a, b);
+  const SizeForm& whole = end ? b : a;
+  if (!end) end = counts_.end_within(b, a);
+  if (!end || *end < 2) return;  // a single one is broadcast
+  const Value* count = counts_.only_count(whole);
+  const bool is_input = count && !count->producer;
+  const std::string name = is_input ? printable(count->name.raw()) : "";
+  refuse_counted(n, v,
+                 "a table of " + to_text(*end) + " meets " + (is_input ? "\"" + name + "\"" : "a size") +
+                     ", which may be more: an error in ONNX",
+                 is_input ? "it ends there: --dim " + name + "=" + to_text(counts_.least(whole)) + ".." + to_text(*end)
+                          : "give sizes bounds by which it is at most " + to_text(*end));
 }
 
 Node* BoundedSizes::split(Graph& g, Node* n) {

@@ -1,6 +1,7 @@
 // Operators that need the number of elements of a counted axis, or keep the axis that they look along.
 //   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n, in f32 at least
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
+//   y = CumSum(x)                        ->   y = tc.fill_behind(CumSum(x), n)
 //
 // Preconditions: axes are constants; Softmax runs along it, or not (then nothing is filled). A mean of none is NaN, as in ONNX.
 #include <array>
@@ -88,8 +89,12 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   }
   if (axis_from_front(axis, x) != size.axis) return n;
   std::vector<Value*> inputs = n->inputs;
-  inputs[0] = filled(g, n, x, size, fill);
+  // A sum from the front looks at what is before it only.
+  const bool from_front = (n->is("CumSum") || n->is("CumProd")) && n->attr_int("reverse", 0) == 0;
+  if (!from_front) inputs[0] = filled(g, n, x, size, fill);
   Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);
+  for (const BoundedSize& s : std::vector<BoundedSize>(from_front ? sizes(x) : std::vector<BoundedSize>()))
+    note(whole, s);
   Attrs attrs = {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}};
   if (n->is("Softmax")) attrs["least"] = std::max<int64_t>(0, counts_.least(form_along(x, size.axis)));
   Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name}, std::move(attrs), "tc");

@@ -335,7 +335,9 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
     for (const BoundedSize& own : this->sizes(n->inputs[0])) {
       const int64_t k = own.axis + std::max<int64_t>(0, length - rank) - ahead;
       const auto e = k < 0 ? std::optional(fixed_size(1)) : element(sizes, k);
-      if (*e != fixed_size(1) && *e != *counts_.find(own.count)) return n;
+      if (*e == fixed_size(1) || *e == *counts_.find(own.count)) continue;
+      forbid_table_ends(*n, n->inputs[0], *counts_.find(own.count), *e);
+      return n;
     }
   g.set_input(n, operand, constant);
   for (const auto& [k, form] : counted)

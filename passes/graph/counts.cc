@@ -195,6 +195,31 @@ std::optional<Multiples> Counts::where_equal(const SizeForm& a, const SizeForm& 
   return std::nullopt;
 }
 
+namespace {
+
+/// The atom that a form is, if it is one.
+std::optional<int> only_atom(const SizeForm& f) {
+  const bool alone =
+      f.addend == 0 && f.terms.size() == 1 && f.terms.begin()->second == 1 && f.terms.begin()->first.size() == 1;
+  return alone ? std::optional(f.terms.begin()->first[0]) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> Counts::end_within(const SizeForm& f, const SizeForm& other) const {
+  const auto atom = only_atom(f);
+  if (!atom || *atom >= 0) return std::nullopt;
+  const Derived& d = derived_[size_t(-1 - *atom)];
+  if (d.kind != Derived::Kind::Lesser) return std::nullopt;
+  const SizeForm& end = d.form == other ? d.other : d.form;
+  return (d.form == other || d.other == other) && end.fixed() ? std::optional(end.addend) : std::nullopt;
+}
+
+const Value* Counts::only_count(const SizeForm& f) const {
+  const auto atom = only_atom(f);
+  return atom && *atom >= 0 ? counts_.at(*atom).value : nullptr;
+}
+
 int64_t Counts::bound(const SizeForm& f) const { return end_of(f, true); }
 
 int64_t Counts::least(const SizeForm& f) const { return end_of(f, false); }
@@ -279,8 +304,7 @@ Value* Counts::value_of_atom(Graph& g, Node* before, int id, const ModelText& na
 
 Value* Counts::value_of(Graph& g, Node* before, const SizeForm& f, const ModelText& name) {
   check(!f.fixed(), "value_of: a fixed size");
-  if (f.addend == 0 && f.terms.size() == 1 && f.terms.begin()->second == 1 && f.terms.begin()->first.size() == 1)
-    return value_of_atom(g, before, f.terms.begin()->first[0], name);
+  if (const auto atom = only_atom(f)) return value_of_atom(g, before, *atom, name);
   if (const auto known = values_.find(f); known != values_.end()) return known->second;
   const auto number = [&](const std::string& suffix, int64_t n) {
     return g.add_constant(derived(name, suffix), make_constant(DType::I64, {}, &n));

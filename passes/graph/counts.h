@@ -56,6 +56,10 @@ class Counts {
   SizeForm simplest(const SizeForm& f) const;
   /// The largest whole number that is not above a / n; n > 0.
   SizeForm quotient(const SizeForm& a, int64_t n);
+  /// The number that `f` is the lesser of, it and `other`.
+  std::optional<int64_t> end_within(const SizeForm& f, const SizeForm& other) const;
+  /// The count that `f` is, and nothing else.
+  const Value* only_count(const SizeForm& f) const;
   /// The multiples of the smallest number that make both the same, where both are of one count: a U-Net of height h halves and doubles,
   /// floor(floor(h / 2) / 2) * 2 and floor(h / 2). Nothing where there is no such number below 1024, or no upper bound.
   std::optional<Multiples> where_equal(const SizeForm& a, const SizeForm& b) const;

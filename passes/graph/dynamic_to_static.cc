@@ -16,6 +16,7 @@
 // cx.diagnostics; what depends on a node with a problem is not looked at.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "ir/graph/bodies.h"
@@ -76,12 +77,16 @@ class Sweep {
     spread_declared_shapes(g);
     if (outermost) sizes.open_inputs(g);
     LoopUnroller growing("a loop whose states grow", "TC0301");
+    std::set<int> behind_problems;  // ids of values
     sizes.hold_counts(g);
     for (auto it = g.nodes().begin(); !sizes.holds_counts(it->get());) {
       Node* n = it->get();
       ++it;
       sizes.hold_counts(g);
-      if (!inputs_known(*n)) continue;
+      const bool known = inputs_known(*n), unsure = !known || reads_sizes_of(behind_problems, *n);
+      for (const Value* v : n->outputs)
+        if (v && unsure) behind_problems.insert(v->id);
+      if (!known) continue;
       if (n->is("If") && n->inputs.at(0)->constant) {
         it = take_branch(g, n);
         continue;
@@ -117,6 +122,8 @@ class Sweep {
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
         Diagnostic d = e.diagnostic();
+        const bool follows = unsure && d.code == "TC0301" && cx_.diagnostics->has_errors();
+        if (follows) continue;  // a size is not known since that of something else is not
         if (d.loc.op.empty()) d.loc = here;
         if (counted && d.exit == ExitCode::Rejected) {  // of the largest sizes; those of a run may fit
           d.exit = ExitCode::Unsupported;
@@ -195,6 +202,13 @@ class Sweep {
     return std::none_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) {
       return v &&
              (v->type.kind == ValueType::Kind::None || (told && v->type.is_tensor() && !v->type.is_static_tensor()));
+    });
+  }
+
+  /// Does it read a list of sizes, or one, that is among these?
+  static bool reads_sizes_of(const std::set<int>& ids, const Node& n) {
+    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) {
+      return v && ids.contains(v->id) && v->type.is_static_tensor() && is_int(v->type.dtype) && rank_of(v) < 2;
     });
   }
 

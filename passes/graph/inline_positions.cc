@@ -2,6 +2,8 @@
 // and read a mask there.
 //   r = Range(0, n, 1); p = Mul(r, 128); q = Add(p, [0, 1, ..., 127])     q[i, l] = 128 * i + l
 //   y = Gather(x, q)   y[i, l] = x[index(q[i, l], n)]               ->    y[i, l] = x[128 * i + l]
+// A size that has no upper bound may be part of it, where positions are not tested: no kernel's text says which element the last is.
+//   p = index(-1, n)   y[j] = x[index(p, 94466211840), j]           ->    y[j] = x[n - 1, j]
 // What is read is then known before the run: no index is tested, and what follows sees which elements are needed, also where
 // sizes are chosen at run time.
 //
@@ -17,6 +19,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/helpers.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -27,7 +30,7 @@ namespace {
 constexpr int kLongest = 24;                  // nodes of a formula
 constexpr int64_t kMostElements = 1'000'000;  // of a constant that is looked at
 
-/// The element at `axes`.
+/// The element at `axes`, in terms of these and of variables for sizes.
 struct Formula {
   std::vector<Var> axes;
   Expr value;
@@ -67,7 +70,14 @@ std::optional<Formula> of_constant(const TensorData& t, const Dims& dims) {
 
 class Positions {
  public:
-  explicit Positions(Graph& g) : g_(g) {}
+  explicit Positions(Graph& g) : g_(g) {
+    for (const SizeInput& s : g.sizes().chosen)
+      if (!s.next && is_open(s.most)) {
+        const Value* v = g.inputs()[s.input];
+        const Var size = sizes_.emplace(v, make_var("size")).first->second;
+        size_ranges_[size.get()] = {s.least, s.most};
+      }
+  }
 
   void run() {
     for (auto it = g_.nodes().begin(); it != g_.nodes().end();) {
@@ -105,7 +115,7 @@ class Positions {
     if (!x || has_no_elements(to)) return;
     Formula f{axes_of(to), {}};
     const Exprs index = delinearize(linear_index(as_index(f.axes), to), from);
-    f.value = simplify(at(*x, index), ranges_of(f.axes, to));
+    f.value = simplify(at(*x, index), with_sizes(ranges_of(f.axes, to)));
     know(n.outputs[0], std::move(f));
   }
 
@@ -123,13 +133,14 @@ class Positions {
       result.axes.push_back(a.var);
       ranges[a.var.get()] = {0, a.extent.value - 1};
     }
+    ranges = with_sizes(std::move(ranges));
     const auto of_load = [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
       const auto f = l ? formulas.find(l->buffer.get()) : formulas.end();
       return f == formulas.end() ? Expr() : at(*f->second, l->index);
     };
     if (is_int(s.outputs[0]->dtype) || s.outputs[0]->dtype == DType::Bool) {
-      result.value = simplify(rewrite(s.values[0], of_load), ranges);
+      result.value = from_front(simplify(by_sizes(*n, rewrite(s.values[0], of_load)), ranges));
       know(n->outputs[0], std::move(result));
     }
     bool changed = false;
@@ -141,7 +152,7 @@ class Positions {
       for (const Expr& i : l->index) {
         const Expr formula = rewrite(i, of_load);
         inlined = inlined || !formula.same_as(i);
-        index.push_back(formula.same_as(i) ? i : simplify(formula, ranges));
+        index.push_back(formula.same_as(i) ? i : simplify(by_sizes(*n, formula), ranges));
       }
       changed = changed || inlined;
       return inlined ? load(l->buffer, std::move(index)) : Expr();
@@ -149,12 +160,47 @@ class Positions {
     if (changed) replace(n, value);
   }
 
-  /// The node with another value, and without the operands that it no longer reads.
-  void replace(Node* n, const Expr& value) {
+  Ranges with_sizes(Ranges ranges) const {
+    ranges.insert(size_ranges_.begin(), size_ranges_.end());
+    return ranges;
+  }
+  /// Variables for what the node reads of sizes.
+  Expr by_sizes(const Node& n, const Expr& value) const {
+    return rewrite(value, [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      if (!l || !l->index.empty()) return {};
+      for (size_t k = 0; k < n.fn->inputs.size(); k++)
+        if (n.fn->inputs[k] == l->buffer)
+          if (const auto it = sizes_.find(n.inputs[k]); it != sizes_.end()) return Expr(it->second);
+      return {};
+    });
+  }
+  /// A position that is the same in all runs but for a size, from the front: one that is in range of all sizes is not tested.
+  Expr from_front(const Expr& value) const {
+    const Apply* a = as<Apply>(value);
+    const auto position = a && a->op == Op::Index ? as_const_int(a->args[0]) : std::nullopt;
+    const VarRef* size = position ? as<VarRef>(a->args[1]) : nullptr;
+    const auto range = size ? size_ranges_.find(size->var.get()) : size_ranges_.end();
+    if (range == size_ranges_.end() || *position >= range->second.min || *position < -range->second.min) return value;
+    return *position < 0 ? a->args[1] + Expr(*position) : Expr(*position);
+  }
+
+  /// The node with another value, in which variables stand for sizes, and without the operands that it no longer reads.
+  void replace(Node* n, Expr value) {
     TensorFn fn = *n->fn;
-    fn.stages[0].values[0] = value;
     std::vector<Value*> operands;
     std::vector<Buffer> inputs;
+    for (const SizeInput& s : g_.sizes().chosen) {
+      Value* v = g_.inputs()[s.input];
+      const auto size = sizes_.find(v);
+      if (size == sizes_.end() || !uses_var(value, size->second)) continue;
+      const auto known = std::find(n->inputs.begin(), n->inputs.end(), v);
+      const bool is_read = known != n->inputs.end();
+      const Buffer b = is_read ? fn.inputs[size_t(known - n->inputs.begin())] : make_buffer("size", DType::I64, {});
+      if (!is_read) inputs.push_back(b), operands.push_back(v);
+      value = substitute(value, {{size->second.get(), load(b, {})}});
+    }
+    fn.stages[0].values[0] = value;
     for (size_t k = 0; k < fn.inputs.size(); k++) {
       bool read = false;
       walk(value, [&](const Expr& e) {
@@ -182,6 +228,8 @@ class Positions {
 
   Graph& g_;
   std::map<const Value*, Formula> known_;  // looked up only
+  std::map<const Value*, Var> sizes_;      // inputs without an upper bound; looked up only
+  Ranges size_ranges_;                     // of these variables; looked up only
 };
 
 }  // namespace

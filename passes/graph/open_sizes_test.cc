@@ -143,6 +143,29 @@ TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
   EXPECT_TRUE(run(g).has_errors());
 }
 
+// y = x + table[0 : n], and what is behind it: the message says where the table ends, and nothing that follows from it.
+TEST(OpenSizes, ATableThatEndsIsTheBoundOfASize) {
+  const auto added = [](int64_t rows, int64_t most) {
+    return of({bounded("n", 1, most), 2}, [&](TestGraph& t, auto node, Value* x) {
+      Value* table = t.constant("table", float_constant({rows, 2}, std::vector<float>(size_t(rows) * 2, 1)));
+      const auto first = [&](const std::string& name, Value* v) {
+        return node(name, "Slice",
+                    {node(name + "_shape", "Shape", {v}), t.ints(name + "_0", {0}), t.ints(name + "_1", {1})});
+      };
+      Value* y = node("y", "Add",
+                      {x, node("first", "Slice", {table, t.ints("from", {0}), first("n", x), t.ints("along", {0})})});
+      return node("zeros", "ConstantOfShape", {first("m", y)});
+    });
+  };
+  Graph fits = added(9, 9), none = added(5, 9);
+  EXPECT_FALSE(run(fits).has_errors());
+  const Diagnostics told = run(none);
+  ASSERT_EQ(told.list().size(), 1u);
+  EXPECT_EQ(told.list()[0].loc.op, "Add");
+  EXPECT_EQ(told.list()[0].message, "a table of 5 meets \"n\", which may be more: an error in ONNX");
+  EXPECT_EQ(told.list()[0].notes, std::vector<std::string>{"it ends there: --dim n=1..5"});
+}
+
 TEST(OpenSizes, WindowsHaveAsManyPlacesAsFit) {
   // Rounded down, then up: (n - 1) / 2 + 1 places of the first, those halved of the second.
   Graph g = of({1, 1, bounded("n", 3, 9)}, [](TestGraph& t, auto node, Value* x) {

@@ -5,13 +5,25 @@
 //     acc[v] += select(r < count[0], x[r, v], 0)     ->     for r in n:
 //                                                             acc[v] += x[r, v]
 //
-// Preconditions: every store in the loop is a reduction that has its identity under the same condition, on the loop's variable alone;
-// what the variable is compared with is the same in all iterations.
+// Where threads share a sum that has no upper bound, each ends behind the last element, too, and asks:
+//
+//                                                           n = min(max(count[0], 0), 94466211840)
+//   for i in 369008640:                                     for i in (n + 255) / 256:
+//     sum += select(i * 256 + thread < count[0], ..)  ->      sum += select(i * 256 + thread < count[0], ..)
+//
+// Preconditions: every store in the loop is a reduction that has its identity under the same condition, on the loop's variable alone
+// (times a number, and more, where it asks); what the variable is compared with is the same in all iterations.
 #include "passes/loop/end_sums.h"
 
+#include <cmath>
+#include <optional>
+#include <vector>
+
 #include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 
 namespace tc {
 namespace {
@@ -26,14 +38,54 @@ Expr without_lanes(const Expr& e) {
   return b ? b->value : e;
 }
 
-std::optional<Guarded> guarded(const Store& s, const Var& v) {
-  const Select* k = s.reduce ? as<Select>(s.value) : nullptr;
-  if (!k) return {};
-  const Expr nothing = identity_of(*s.reduce, s.buffer->dtype);
-  const Apply* less = as<Apply>(without_lanes(k->condition));
+/// The number that the condition compares the variable with; null: it does something else.
+Expr end_by(const Expr& condition, const Var& v) {
+  const Apply* less = as<Apply>(without_lanes(condition));
   const VarRef* compared = less && less->op == Op::Lt ? as<VarRef>(less->args[0]) : nullptr;
-  if (!nothing || !structurally_equal(without_lanes(k->no), nothing) || !compared || compared->var != v) return {};
-  return Guarded{less->args[1], k->yes};
+  return compared && compared->var == v ? less->args[1] : Expr();
+}
+
+/// `value` where the condition holds, or where it does not.
+Expr where(const Expr& value, const Expr& condition, bool holds) {
+  return rewrite(value, [&](const Expr& e) -> Expr {
+    const Select* k = as<Select>(e);
+    if (!k || !structurally_equal(k->condition, condition)) return {};
+    return where(holds ? k->yes : k->no, condition, holds);
+  });
+}
+
+/// What it is, of numbers alone.
+std::optional<double> number(const Expr& e) {
+  if (const auto n = as_const_number(without_lanes(e))) return n;
+  const Apply* a = as<Apply>(e);
+  std::vector<double> of;
+  for (size_t k = 0; a && k < a->args.size(); k++) {
+    const auto n = number(a->args[k]);
+    if (!n) return std::nullopt;
+    of.push_back(*n);
+  }
+  if (a && a->op == Op::Abs) return std::abs(of[0]);
+  if (a && a->op == Op::Mul) return of[0] * of[1];
+  return std::nullopt;
+}
+
+// The condition may stand inside of what is added: |x| and x * x are nothing, where x is.
+std::optional<Guarded> guarded(const Expr& value, const Expr& nothing, const Var& v) {
+  Expr condition;
+  walk(value, [&](const Expr& e) {
+    const Select* k = as<Select>(e);
+    if (k && !condition && bool(end_by(k->condition, v))) condition = k->condition;
+    return !condition;
+  });
+  const auto behind = condition ? number(where(value, condition, false)) : std::nullopt,
+             none = as_const_number(nothing);
+  if (!behind || !none || *behind != *none) return {};
+  return Guarded{end_by(condition, v), where(value, condition, true)};
+}
+
+std::optional<Guarded> guarded(const Store& s, const Var& v) {
+  const Expr nothing = s.reduce ? identity_of(*s.reduce, s.buffer->dtype) : Expr();
+  return nothing ? guarded(s.value, nothing, v) : std::nullopt;
 }
 
 /// Is `e` the same in all iterations of the loop? What it asks for is not written or defined inside.
@@ -66,14 +118,73 @@ Expr common_end(const For& loop) {
   return is_invariant(end, loop) ? end : Expr();
 }
 
+/// Loops that end behind the last element of their sums, which one of several threads adds to.
+class SharedSums {
+ public:
+  explicit SharedSums(const Stmt& all) {
+    walk(all, [&](const Stmt& s) {
+      if (const For* f = as<For>(s)) ranges_[f->var.get()] = loop_range(*f, ranges_);
+      if (const Let* k = as<Let>(s)) lets_[k->var.get()] = substitute(k->value, lets_);
+      return true;
+    });
+  }
+  /// The loop with that end; null if one of its sums has none, or if it does anything else.
+  Stmt ended(const For& loop) const {
+    const int64_t extent = as_const_int(loop.extent).value_or(0);
+    Expr end;
+    int64_t step = 0;
+    bool fits = true;
+    walk(loop.body, [&](const Stmt& s) {
+      const Store* k = as<Store>(s);
+      const Select* choice = k && k->reduce ? as<Select>(k->value) : nullptr;
+      const Apply* less = choice ? as<Apply>(choice->condition) : nullptr;
+      if (!k) return fits = fits && (as<For>(s) || as<Let>(s) || as<Seq>(s) || as<Comment>(s));
+      const Expr nothing = k->reduce ? identity_of(*k->reduce, k->buffer->dtype) : Expr();
+      fits = fits && bool(nothing) && less && less->op == Op::Lt && structurally_equal(choice->no, nothing);
+      const auto by = fits ? step_of(less->args[0], loop.var) : std::nullopt;
+      fits = fits && by && (!end || (structurally_equal(end, less->args[1]) && step == *by));
+      if (fits) end = less->args[1], step = *by;
+      return fits;
+    });
+    if (!fits || !end || !is_invariant(end, loop) || !is_open(checked_mul(extent, step))) return {};
+    const Var n = make_var("n");
+    return let(n, max(min(end, Expr(extent * step)), Expr(0)),
+               tc::loop(loop.var, floor_div(Expr(n) + Expr(step - 1), Expr(step)), loop.body));
+  }
+
+ private:
+  /// By how much `e` is larger in the next iteration, if it is no less than that times the loop's variable.
+  std::optional<int64_t> step_of(const Expr& e, const Var& v) const {
+    if (e->dtype != DType::I64) return std::nullopt;
+    Linear rest;
+    int64_t step = 0;
+    const Linear all = linear_form(substitute(e, lets_));
+    for (const Linear::Term& t : all.terms) {
+      const VarRef* r = as<VarRef>(t.atom);
+      if (r && r->var == v)
+        step = t.coefficient;
+      else
+        rest.add(t.atom, t.coefficient);
+    }
+    rest.constant = all.constant;
+    const Expr others = to_expr(rest);
+    if (step <= 0 || uses_var(others, v) || interval(others, ranges_).min < 0) return std::nullopt;
+    return step;
+  }
+
+  Ranges ranges_;
+  VarMap lets_;
+};
+
 }  // namespace
 
 Stmt end_sums(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+  const SharedSums shared(s);
+  return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     if (!f || f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as<IntImm>(f->extent)) return {};
     const Expr end = common_end(*f);
-    if (!end) return {};
+    if (!end) return shared.ended(*f);
     const Stmt body = rewrite(f->body, {}, [&](const Stmt& y) -> Stmt {
       const Store* k = as<Store>(y);
       return k ? store(k->buffer, k->index, guarded(*k, f->var)->taken, k->reduce, k->count) : Stmt();

@@ -4,6 +4,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
+#include "ir/open_size.h"
 
 namespace tc::end_sums_test {
 namespace {
@@ -35,6 +36,46 @@ TEST(EndSums, EndsWhereTheConditionDoes) {
   most.none = make_float(DType::F32, -std::numeric_limits<double>::infinity());
   EXPECT_NE(to_text(end_sums(most.all())).find("sums[k] max= x[r, k]"), std::string::npos)
       << to_text(end_sums(most.all()));
+}
+
+TEST(EndSums, BothEndWhereTwoConditionsStand) {
+  Sum s;
+  const Expr other = load(make_buffer("other", DType::I64, {}), {});
+  const Stmt add = s.over(
+      store(s.sums, {Expr(0)},
+            select(Expr(s.k) < other, select(Expr(s.r) < s.end, load(s.x, {Expr(s.r), Expr(s.k)}), s.none), s.none),
+            Op::Add));
+  const std::string text = to_text(end_sums(add));
+  EXPECT_NE(text.find("let n = max(min(count[0], 128), 0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("max(min(other[], 8), 0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("sums[0] += x[r, k]"), std::string::npos) << text;
+}
+
+// sum += where(i * 256 + thread < count, x[i * 256 + thread], 0), of a size without an upper bound.
+TEST(EndSums, ThreadsThatShareASumEndEach) {
+  constexpr int64_t kThreads = 256;
+  const Sum s;
+  const Buffer x = make_buffer("x", DType::F32, {Dim(kOpenSize)}),
+               sum = make_buffer("sum", DType::F32, {}, Scope::Register);
+  const Var i = make_var("i"), thread = make_var("thread"), r = make_var("r");
+  const auto shared = [&](const Expr& at, int64_t all, const Expr& end) {
+    const Stmt add = store(sum, {}, select(Expr(r) < end, load(x, {Expr(r)}), s.none), Op::Add);
+    return loop(thread, kThreads, loop(i, all / kThreads, let(r, at, add)), ForKind::ThreadX);
+  };
+  const Expr at = Expr(i) * kThreads + Expr(thread);
+  const std::string text = to_text(end_sums(shared(at, kOpenSize, s.end)));
+  EXPECT_NE(text.find("let n = max(min(count[0], 94466211840), 0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i in 0 .. +floor_div(n + 255, 256):"), std::string::npos) << text;
+  EXPECT_NE(text.find("r < count[0]"), std::string::npos) << text;
+  const auto stays = [](const Stmt& x) { return end_sums(x).same_as(x); };
+  EXPECT_TRUE(stays(shared(at, 4096, s.end)));                      // some iterations fewer are no matter
+  EXPECT_TRUE(stays(shared(at - Expr(1), kOpenSize, s.end)));       // another iteration has the last element
+  EXPECT_TRUE(stays(shared(Expr(thread) - at, kOpenSize, s.end)));  // elements from the last to the first
+  EXPECT_TRUE(stays(shared(at, kOpenSize, s.end + Expr(i))));       // another end in each iteration
+  const Buffer words = make_buffer("words", DType::I32, {Dim(kOpenSize)});
+  const Stmt chosen =
+      store(sum, {}, select(load(words, {Expr(i)}) < cast(DType::I32, Expr(16)), load(x, {Expr(i)}), s.none), Op::Add);
+  EXPECT_TRUE(stays(loop(i, kOpenSize, chosen)));  // a condition on data
 }
 
 TEST(EndSums, EachPreconditionByItself) {

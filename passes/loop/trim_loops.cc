@@ -14,12 +14,13 @@
 // What a tile of other rows computes behind a loop over tiles is asked for as a whole: if (252 < n).
 //
 // Preconditions: every store in the loop is to an output that is needed up to a count, at an index along that axis that
-// grows with the loop's variable; or to memory that is read in the loop only.
+// grows with the loop's variable; or to memory that is read in the loop only, of which nothing is left from a time before.
 #include "passes/loop/trim_loops.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "ir/loop/build.h"
 #include "ir/loop/max_lanes.h"
@@ -107,6 +108,7 @@ class Trim {
       bool same = true;
       for (const Stmt& x : k->list) {
         list.push_back(statement(x));
+        for (Made& m : made_) m.reads_before += count_uses(x, m.buffer, false);
         // What stands behind a loop, the rest of its tiles, is needed or not as a whole.
         if (const auto needed = as<Alloc>(x) ? needed_rest(x) : std::nullopt)
           list.back() = if_then(*needed, list.back());
@@ -133,7 +135,9 @@ class Trim {
       return same ? s : if_then(k->condition, then, otherwise);
     }
     if (const Alloc* k = as<Alloc>(s)) {
+      made_.push_back({k->buffer, 0});
       const Stmt body = statement(k->body);
+      made_.pop_back();
       return body.same_as(k->body) ? s : alloc(k->buffer, body);
     }
     if (const Alias* k = as<Alias>(s)) {
@@ -147,14 +151,22 @@ class Trim {
     return s;
   }
 
+  /// The body of a loop, with its own loops ended.
+  Stmt inside_of(const For& f) {
+    const std::vector<Made> outside = std::exchange(made_, {});
+    around_.push_back(f.var);
+    const Stmt body = statement(f.body);
+    around_.pop_back();
+    made_ = outside;
+    return body;
+  }
+
   Stmt loop_of(const Stmt& s, const For& f) {
     if (f.kind == ForKind::Parallel) return chunks_of(s, f);
     if (f.kind != ForKind::Serial) return s;
     bool exact = false;
     const auto end = end_of(f, exact);
-    around_.push_back(f.var);
-    const Stmt body = end && exact && !several_axes_ ? Stmt(f.body) : statement(f.body);
-    around_.pop_back();
+    const Stmt body = end && exact && !several_axes_ ? Stmt(f.body) : inside_of(f);
     if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
     if (const auto elements = elements_of_vectors(f.extent))
       return loop(f.var, vectors_of(*end, *elements, f), body, f.kind, f.begin);
@@ -214,9 +226,7 @@ class Trim {
   /// As many chunks as before: those that nobody needs do nothing.
   Stmt chunks_of(const Stmt& s, const For& f) {
     const auto needed = needed_chunk(f);
-    around_.push_back(f.var);
-    const Stmt body = statement(f.body);
-    around_.pop_back();
+    const Stmt body = inside_of(f);
     if (!needed && body.same_as(f.body)) return s;
     return loop(f.var, f.extent, with_own_counts(needed ? if_then(*needed, body) : body), f.kind, f.begin);
   }
@@ -313,17 +323,20 @@ class Trim {
     return only && uses_var(e, f.var);
   }
 
-  /// Read and written inside of the loop only.
+  /// Read and written inside of the loop only; or in front of it, too, each time: a sum that the loop adds to.
   bool is_local(const For& f, const Buffer& b) const {
-    return b->scope != Scope::Global && count_uses(Stmt(f.body), b) == count_uses(body_, b);
+    if (b->scope == Scope::Global) return false;
+    const auto made = std::find_if(made_.begin(), made_.end(), [&](const Made& m) { return m.buffer == b; });
+    const bool anew = made != made_.end();
+    return count_uses(Stmt(f.body), b, !anew) + (anew ? made->reads_before : 0) == count_uses(body_, b, !anew);
   }
 
-  static int count_uses(const Stmt& s, const Buffer& b) {
+  static int count_uses(const Stmt& s, const Buffer& b, bool stores) {
     int n = 0;
     walk(
         s,
         [&](const Stmt& x) {
-          if (const Store* k = as<Store>(x)) n += k->buffer == b;
+          if (const Store* k = as<Store>(x)) n += stores && k->buffer == b;
           if (const Intrin* k = as<Intrin>(x)) n += int(std::count(k->buffers.begin(), k->buffers.end(), b));
           if (const Alias* k = as<Alias>(x)) n += k->base == b;
           return true;
@@ -445,6 +458,11 @@ class Trim {
   std::vector<End> ends_;
   bool several_axes_ = false, open_ = false;
   std::vector<Var> around_;
+  struct Made {
+    Buffer buffer;
+    int reads_before = 0;  // the statement that is looked at
+  };
+  std::vector<Made> made_;  // in front of the loop that is looked at, behind the one around it
 };
 
 }  // namespace

@@ -154,6 +154,21 @@ TEST_F(TrimLoops, TilesOfInstructionsReachBeyondTheirBeginning) {
   EXPECT_EQ(trimmed(tiles, {6, 2, 5}, 2), to_text(tiles));
 }
 
+// y[i] = x[0] + .. + x[i]: nobody reads the sum behind the loop. One that is left from the iteration before of a loop around it
+// is read.
+TEST_F(TrimLoops, ALoopMayAddToWhatIsStoredInFrontOfIt) {
+  const Buffer sum = make_buffer("sum", DType::F32, {}, Scope::Register);
+  const auto element = [&](const Expr& at, std::optional<Op> join) {
+    return seq({store(sum, {}, load(x.buffer, {at}), join), store(y.buffer, {at}, load(sum, {}))});
+  };
+  const Dims dims = {kRows * kColumns};
+  const Stmt rest = loop(i, kRows * kColumns - 1, element(Expr(i), Op::Add), ForKind::Serial, 1);
+  const std::string text = trimmed(alloc(sum, seq({element(0, {}), rest})), dims);
+  EXPECT_NE(text.find("for i in 1 .. +n - 1:"), std::string::npos) << text;
+  const Stmt kept = alloc(sum, seq({store(sum, {}, make_float(DType::F32, 0)), loop(k, 3, rest)}));
+  EXPECT_EQ(trimmed(kept, dims), to_text(kept));
+}
+
 // What breaks one precondition each stays as it is.
 TEST_F(TrimLoops, NearMisses) {
   const Buffer all = make_buffer("all", DType::F32, {Dim(kRows)}),

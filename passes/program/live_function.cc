@@ -97,9 +97,7 @@ void LiveFunction::stage(const Stage& s) {
   for (const auto* axes : {&s.axes, &s.raxes})
     for (const Axis& a : *axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
   // Of a step's axes only what nothing else bounds: what it keeps of others is computed whole.
-  const auto is_known = [&](const LiveAxis& l) {
-    return s.scan < 0 || (l.axis > 0 && has_open_symbol(l.end, symbols_));
-  };
+  const auto is_known = [&](const LiveAxis& l) { return s.scan < 0 || has_open_symbol(l.end, symbols_); };
   for (const LiveAxis& l : list)
     if (!s.nest && is_known(l) && size_t(l.axis) < s.axes.size())
       known.below.push_back({Expr(s.axes[size_t(l.axis)].var), l.end});

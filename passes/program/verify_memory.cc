@@ -113,13 +113,17 @@ class Liveness {
     return now;
   }
 
+  /// Is a byte of the slot among those from `begin` to `end`?
+  static bool has_some(const Slot& s, int64_t begin, int64_t end) {
+    return std::max(s.offset, begin) < std::min(s.offset + s.bytes, end);
+  }
   void check_write(int written, const Slots& others) const {
     const Slot& s = p_.slots[size_t(written)];
     for (const int r : others) {
       if (r == written) continue;
       const Slot& o = p_.slots[size_t(r)];
       if (root(r) == root(written) && (is_part(r) || is_part(written))) continue;
-      if (s.offset + s.bytes <= o.offset || o.offset + o.bytes <= s.offset) continue;
+      if (!has_some(o, s.offset, s.offset + s.bytes)) continue;
       throw InternalError("slot " + std::to_string(written) + " is written over slot " + std::to_string(r) +
                           ", which is still read");
     }
@@ -133,8 +137,7 @@ class Liveness {
     if (!a.scratch || a.scratch->first == a.scratch->second) return;
     for (const Slots* list : {&after, &a.reads, &a.writes})
       for (const int r : *list) {
-        const Slot& o = p_.slots[size_t(r)];
-        if (a.scratch->second <= o.offset || o.offset + o.bytes <= a.scratch->first) continue;
+        if (!has_some(p_.slots[size_t(r)], a.scratch->first, a.scratch->second)) continue;
         throw InternalError("scratch memory lies in slot " + std::to_string(r) + ", which is alive");
       }
   }

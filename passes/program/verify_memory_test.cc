@@ -50,6 +50,19 @@ TEST(VerifyMemory, ATensorIsAliveUntilItsLastReader) {
   EXPECT_FALSE(is_right(program({0, 0}, again)));
 }
 
+// A tensor without elements has a place, which may be inside of another one's.
+TEST(VerifyMemory, WhatHasNoBytesIsNotWrittenOver) {
+  const std::vector<Step> steps = {copy(kInput, slot(0)), copy(kInput, slot(1)), copy(slot(0), kOutput),
+                                   copy(slot(1), kOutput)};
+  Program p = program({0, 32}, steps);
+  EXPECT_FALSE(is_right(p));
+  p.slots[1].bytes = 0;
+  EXPECT_TRUE(is_right(p));
+  std::swap(p.slots[0].bytes, p.slots[1].bytes);
+  std::swap(p.slots[0].offset, p.slots[1].offset);
+  EXPECT_TRUE(is_right(p));
+}
+
 TEST(VerifyMemory, WhatReplacesAnotherIsTheSame) {
   Program p = program({0, 0}, {copy(kInput, slot(0)), copy(slot(0), slot(1)), copy(slot(1), kOutput)});
   p.slots[1].alias_of = 0;

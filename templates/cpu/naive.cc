@@ -4,6 +4,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/analysis/nest.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/lower_lanes.h"
@@ -15,6 +16,8 @@
 
 namespace tc {
 namespace {
+
+bool has_open(const Dims& dims) { return std::any_of(dims.begin(), dims.end(), is_open); }
 
 int64_t work_of(const Stage& s) {
   int64_t n = 1;
@@ -131,6 +134,33 @@ void vectorize_innermost(Schedule& loops) {
 }
 
 }  // namespace
+
+// A sum along an axis that has no upper bound: what is put behind its last element, say, is in no memory.
+std::optional<Scheduled> schedule_inlined(const TemplateArgs& a) {
+  const auto grows = [&](const Stage& s) {
+    const Buffer& b = s.outputs.at(0);
+    return is_static(b->shape) && has_open(static_dims(b->shape)) &&
+           std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) == a.fn.outputs.end();
+  };
+  if (std::none_of(a.fn.stages.begin(), a.fn.stages.end(), grows)) return {};
+  Schedule loops(a.fn, a.options, a.constant_input);
+  a.plan.steps(
+      loops,
+      [&](Schedule& all) {
+        for (const Stage& stage : a.fn.stages)
+          if (grows(stage)) all.attempt([&](Schedule& s) { s.compute_inline(s.buffer(stage)); });
+        share_outermost(all, a.fn);
+        vectorize_innermost(all);
+      },
+      false);
+  bool keeps = false;
+  walk(loops.body(), [&](const Stmt& s) {
+    const Alloc* k = as<Alloc>(s);
+    keeps = keeps || (k && has_open(static_dims(k->buffer->shape)));
+    return !keeps;
+  });
+  return keeps ? std::nullopt : std::optional(with_steps(a, loops));
+}
 
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   Schedule loops(a.fn, a.options, a.constant_input);

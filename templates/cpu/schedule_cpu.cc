@@ -63,6 +63,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
+    {"inlined", schedule_inlined},                          // several stages, of which no memory holds the first ones
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything
     {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for

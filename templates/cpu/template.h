@@ -72,6 +72,7 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a);
 /// no whole vectors, and what is written otherwise than the definition in ir/ops/attention.cc.
 std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
 /// Takes every function.
+std::optional<Scheduled> schedule_inlined(const TemplateArgs& a);
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 /// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
 /// step is possible.

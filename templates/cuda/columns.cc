@@ -12,6 +12,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 #include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"
@@ -224,7 +225,9 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   merge_axes(c.axes, values, {&c.out_index});
   const int64_t results = points(c.axes);
   if (!c.axes.empty()) name_column(c);
-  const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
+  const int64_t depth = points(c.raxes);
+  // Parts of a reduction that has no upper bound are in no memory.
+  const bool shared = results * 4 <= a.gpu.multiprocessors && depth >= kLongest && !is_open(depth) && reads_along(c);
   const bool fits = !c.axes.empty() && grid_kinds(c.axes.back().extent.value, results / c.axes.back().extent.value);
   if (!shared && !(reads_columns(c) && fits)) return {};
   Scheduled s;

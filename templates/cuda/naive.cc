@@ -62,7 +62,7 @@ std::string why_no_barriers(const Stmt& s) {
 }  // namespace
 
 std::string why_no_kernel(const Stmt& s) {
-  const std::string why = why_no_launches(s);
+  const std::string why = why_no_launches(simplify(s));  // a loop of one block is none
   return why.empty() ? why_no_barriers(s) : why;
 }
 

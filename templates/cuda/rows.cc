@@ -15,6 +15,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cuda/row_elements.h"
@@ -65,11 +66,29 @@ class RowLoops final : RowElements {
       for (const Load* l : loads_of(value)) {
         if (l->buffer->scope != Scope::Global || !walks_rows(l->index[0]) || !is_inside(*l)) continue;
         const Expr read = load(l->buffer, l->index);
+        if (depends_on_data(l->index[0]) && !always_reads(value, read)) continue;
         int uses = 0;
         for (const RowStep& s : r_.steps) uses += along_row(s) && reads(s, read) ? 1 : 0;
         if (uses > 1) return read;
       }
     return {};
+  }
+  // Does no condition stand in front of the read?
+  static bool always_reads(const Expr& value, const Expr& read) {
+    bool found = false;
+    walk(value, [&](const Expr& x) {
+      if (const Select* k = as<Select>(x)) {
+        found = found || always_reads(k->condition, read);
+        return false;
+      }
+      if (const Apply* a = as<Apply>(x); a && (a->op == Op::And || a->op == Op::Or)) {
+        found = found || always_reads(a->args[0], read);
+        return false;
+      }
+      found = found || (as<Load>(x) && structurally_equal(x, read));
+      return !found;
+    });
+    return found;
   }
   // Has the operand all elements of every row? What a condition leaves out, as behind the end of what is padded, is not there.
   bool is_inside(const Load& l) const {

@@ -4,6 +4,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 #include "templates/cuda/rows.h"
 
@@ -157,10 +158,12 @@ void plan_across(const Rows& r, const CudaModel& gpu, const PlanEntry& plan, Row
       "rows", [&] { return rows_across(p.lanes, rows); }, rows_of_block(p.lanes, round_up(rows, kWarp)));
 }
 
-// Few rows that are so long that a block for each would leave the machine idle.
+// Few rows that are so long that a block for each would leave the machine idle. How long those are that have no upper bound
+// nobody knows.
 bool leaves_idle(const Rows& r, const CudaModel& gpu) {
   constexpr int64_t kLong = 1 << 17;
-  return points(r.c.axes) * 4 <= gpu.multiprocessors && points(r.columns) >= kLong;
+  const int64_t columns = points(r.columns);
+  return points(r.c.axes) * 4 <= gpu.multiprocessors && columns >= kLong && !is_open(columns);
 }
 
 bool reorders_sums(const Rows& r) {

@@ -7,6 +7,7 @@
 #include "ir/loop/conditions.h"
 #include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
 #include "support/text.h"
 #include "templates/cuda/contraction.h"
@@ -165,7 +166,9 @@ bool lies_along_k(TileCopy t) {
 bool through_registers(const TileCopy& t) {
   if (t.is_packed) return false;
   const Read r = read_of(t.value);
-  return !r.load || bool(r.otherwise) || r.load->buffer->dtype != t.type || copy_width(t) * info(t.type).bytes < 4;
+  // An asynchronous copy that is left out has its address computed.
+  return !r.load || depends_on_data(r.load->index[0]) || bool(r.otherwise) || r.load->buffer->dtype != t.type ||
+         copy_width(t) * info(t.type).bytes < 4;
 }
 
 Buffer registers_of(const TileCopy& t, const std::string& name) {
