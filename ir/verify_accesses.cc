@@ -10,6 +10,7 @@
 #include "ir/loop/expand_intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
+#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -113,13 +114,28 @@ class AccessVerifier {
     return names;
   }
 
+  /// Whether a condition on nothing but numbers holds, and on loops of one iteration: what it does not choose never runs.
+  std::optional<bool> known(const Expr& condition) const {
+    bool numbers = true;
+    const Expr here = rewrite(condition, [&](const Expr& x) -> Expr {
+      const VarRef* v = as<VarRef>(x);
+      const auto range = v ? exact_.find(v->var.get()) : exact_.end();
+      if (range != exact_.end() && range->second.min == range->second.max) return Expr(range->second.min);
+      numbers = numbers && !v && !as<Load>(x) && !as<Lanes>(x);
+      return {};
+    });
+    const auto value = numbers ? as_const_int(simplify(here)) : std::nullopt;
+    return value ? std::optional(*value != 0) : std::nullopt;
+  }
+
   void expr(const Expr& e) {
     if (!e) return;
     if (const Select* s = as<Select>(e)) {
       expr(s->condition);
+      const auto holds = known(s->condition);
       return under(s->condition, [&] {
-        expr(s->yes);
-        expr(s->no);
+        if (holds.value_or(true)) expr(s->yes);
+        if (!holds.value_or(false)) expr(s->no);
       });
     }
     const Apply* a = as<Apply>(e);

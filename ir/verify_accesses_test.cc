@@ -44,6 +44,17 @@ TEST(VerifyAccesses, ConditionsOnTheIndexKeepItOut) {
   EXPECT_EQ(message(loop(i, 8, if_then(Expr(i) < 4, move))), "fine");
   EXPECT_NE(message(loop(j, 8, loop(i, 8, if_then(Expr(j) < 4, move)))), "fine");
   EXPECT_EQ(message(loop(i, 8, store(y, {i}, select(Expr(i) < 4, load(x, {i}), make_float(DType::F32, 0))))), "fine");
+  const auto chosen = [&](int64_t at, const Expr& condition) {
+    return message(store(y, {Expr(0)}, select(condition, load(x, {Expr(at)}), make_float(DType::F32, 0))));
+  };
+  const Expr never = Expr(-2) >= Expr(0) && Expr(-2) < Expr(4), always = Expr(0) < Expr(4);
+  EXPECT_EQ(chosen(-2, never), "fine");  // it never runs
+  EXPECT_NE(chosen(-2, always), "fine");
+  const auto once = [&](const Expr& condition) {
+    return message(loop(i, 1, store(y, {i}, select(condition, load(x, {Expr(i) - 2}), make_float(DType::F32, 0)))));
+  };
+  EXPECT_EQ(once(Expr(i) - 2 >= Expr(0)), "fine");
+  EXPECT_NE(once(Expr(i) >= Expr(0)), "fine");
   const Expr both = (Expr(i) < 4) && (make_float(DType::F32, 0) < load(x, {i}));
   EXPECT_EQ(message(loop(i, 8, if_then(both, store(y, {i}, make_float(DType::F32, 1))))), "fine");
 }

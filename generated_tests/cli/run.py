@@ -185,6 +185,22 @@ def info_of_models(tmp):
     answers("a range that is empty", ["check", "--dim", "N=4..3", path], 2, err="a range that is not empty")
     answers("a range without end", ["check", "--dim", "N=4..", path], out="every node is supported")
     answers("a range without end, on a GPU", ["check", "--target", "cuda", "--dim", "N=4..", path], out="every node is supported")
+    formulas = tmp / "sizes.tc"
+    formulas.write_text("op my.Share(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] / N\nop my.Times(x: f32[N]) -> y: f32[N]\n  y[i] = sum(s: N) x[i]\n"
+                        "op my.Wide(x: f32[N]) -> y: f32[N, N]\n  y[i, j] = x[i]\nop my.Own(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] * 2\n"
+                        "op my.Thirds(x: i32[N], z: i32[A]) -> y: i32[N]\n  y[i] = sum(r: A) where(z[r] < 4, x[i], 3) // 3\n")
+    own = tmp / "sizes.onnxtxt"
+    for name, ranks, why in (("Share", 1, "the operator's formula has it as a number"), ("Times", 1, "the operator's formula has it as a number"),
+                             ("Wide", 2, "an output has it as a shape alone"), ("Own", 1, "")):
+        own.write_text(f'<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (float[n] x) => (float[{", ".join("ab"[:ranks])}] y) {{ y = my.{name}(x) }}\n')
+        for size in ("1..9", "1.."):
+            arguments = ["check", "--ops", formulas, "--dim", f"n={size}", own]
+            answers(f"a size in a formula of the user's: {name}, {size}", arguments, *((3,) if why else ()), **({"err": why} if why else {"out": "every node is supported"}))
+    own.write_text('<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (int32[n] x, int32[5] z) => (int32[a] y) { y = my.Thirds(x, z) }\n')
+    answers("a condition on 32 bits beside a size without end", ["check", "--ops", formulas, "--dim", "n=3..", own], out="every node is supported")
+    best = tmp / "best.onnxtxt"
+    best.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (float[n] x) => (int64[1] y) { y = ArgMax <axis = 0> (x) }\n')
+    answers("the best of a size without end, on a GPU", ["check", "--target", "cuda", "--dim", "n=1..", best], 3, err="would go through all of the largest size")
     answers("a range that ends beyond all memory", ["check", "--dim", "N=4..999999999999", path], 2, err="one without an upper bound is written 4..")
     square = tmp / "square.onnxtxt"
     square.write_text('<ir_version: 8, opset_import: ["" : 18]>\nm (float[A,B] x) => (float[A,B] y) { y = Relu (x) }\n')

@@ -69,13 +69,15 @@ struct Node {
   bool is(std::string_view op_name) const { return op == op_name && domain.empty(); }
 };
 
-/// An output whose size along one axis depends on data: as many elements as output `count`, an i64 scalar, says; the
-/// output's type holds the upper bound. What there is lies packed, row-major in its actual shape, at the start.
+/// An output whose size along one axis is known when the model runs: as many elements as a sum of inputs says, sizes that the
+/// caller chooses; or, if that has no terms, as output `count`, an i64 scalar, says. The output's type holds the upper bound. What
+/// there is lies packed, row-major in its actual shape, at the start.
 struct OutputSize {
   size_t output = 0;
   int axis = 0;
   size_t count = 0;
-  bool of_input = false;  // `count` is an input of the graph, a size that the caller chooses
+  SizeSum sum = {};
+  bool of_inputs() const { return !sum.terms.empty(); }
   bool operator==(const OutputSize&) const = default;
 };
 

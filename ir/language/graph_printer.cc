@@ -194,7 +194,7 @@ class GraphPrinter {
       parts.push_back(names(g.outputs()[k]));
       for (const OutputSize& s : g.sizes().outputs)
         if (s.output == k)
-          parts.back() += counted(s.axis, (s.of_input ? "input " : "") + tc::to_text(int64_t(s.count)));
+          parts.back() += counted(s.axis, s.of_inputs() ? "input " + sum(s.sum) : tc::to_text(int64_t(s.count)));
     }
     return join(parts, ", ");
   }

@@ -132,8 +132,8 @@ std::vector<GraphReader::Reference> GraphReader::outputs(RunTimeSizes& sizes) {
     if (names.back().absent) r_.fail(names.back().at, "an output of a graph is a value");
     while (r_.is_word("counted")) {
       const Counted c = counted();
-      if (!c.sum.is_one()) r_.fail(c.at, "an output is counted by one number");
-      sizes.outputs.push_back({names.size() - 1, c.axis, c.by, c.of_input});
+      if (!c.of_input && !c.sum.is_one()) r_.fail(c.at, "an output is counted by one output");
+      sizes.outputs.push_back({names.size() - 1, c.axis, c.of_input ? 0 : c.by, c.of_input ? c.sum : SizeSum()});
     }
     if (!r_.is_symbol(")")) r_.expect(",", "or ')' after an output");
   }
@@ -145,14 +145,18 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, Run
   for (const Reference& ref : names) values.push_back(value(s, ref));
   for (const OutputSize& size : sizes.outputs) {
     const Place at = names[size.output].at;
-    const std::vector<Value*>& counts = size.of_input ? s.g.inputs() : values;
-    if (size.count >= counts.size())
-      r_.fail(at, (size.of_input ? "there is no input " : "there is no output ") + tc::to_text(int64_t(size.count)));
+    const std::vector<Value*>& counts = size.of_inputs() ? s.g.inputs() : values;
+    std::vector<size_t> by = {size.count};
+    if (size.of_inputs()) by.clear();
+    for (const SizeSum::Term& t : size.sum.terms) by.push_back(t.input);
+    for (const size_t k : by)
+      if (k >= counts.size())
+        r_.fail(at, (size.of_inputs() ? "there is no input " : "there is no output ") + tc::to_text(int64_t(k)));
     const ValueType& t = values[size.output]->type;
     if (!t.is_tensor() || size_t(size.axis) >= t.shape.size())
       r_.fail(at, "the output has no axis " + tc::to_text(int64_t(size.axis)));
-    if (!(counts[size.count]->type == ValueType::tensor(DType::I64, {})))
-      r_.fail(at, "what counts an output is an i64[]");
+    for (const size_t k : by)
+      if (!(counts[k]->type == ValueType::tensor(DType::I64, {}))) r_.fail(at, "what counts an output is an i64[]");
   }
   for (const StatePair& p : sizes.states) {
     if (p.output >= values.size()) r_.fail(r_.peek().at, "there is no output " + tc::to_text(int64_t(p.output)));

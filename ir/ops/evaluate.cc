@@ -205,8 +205,8 @@ std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant
   std::vector<bool> is_count(results.size(), false);
   for (const OutputSize& s : g.sizes().outputs) {
     Dims dims = tensors.at(s.output)->dims;
-    const Constant& count = (s.of_input ? inputs : results).at(s.count);
-    dims.at(size_t(s.axis)) = count->as_int(0);
+    const auto input = [&](size_t k) { return inputs.at(k)->as_int(0); };
+    dims.at(size_t(s.axis)) = s.of_inputs() ? s.sum.value(input) : results.at(s.count)->as_int(0);
     TensorData cut = *tensors[s.output];  // the elements lie densely at the start
     cut.dims = dims;
     check(num_elements(dims) <= results[s.output]->size(), "more elements than there is room for");
@@ -215,7 +215,7 @@ std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant
     else
       cut.num_bytes = size_t(checked_mul(num_elements(dims), info(cut.dtype).bytes));
     tensors[s.output] = std::make_shared<const TensorData>(std::move(cut));
-    if (!s.of_input) is_count.at(s.count) = true;
+    if (!s.of_inputs()) is_count.at(s.count) = true;
   }
   std::vector<Constant> seen;
   for (size_t k = 0; k < tensors.size(); k++)

@@ -126,6 +126,7 @@ class BoundedSizes {
   /// operand's own, or, of the first elements of a Slice, as many as there are; null where there are always as many as wanted.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);
 
+  std::optional<SizeSum> open_sum(const Graph& g, const BoundedSize& size) const;
   /// A bounded size as a sum of inputs, which it makes where they are new.
   SizeSum sum_of_inputs(Graph& g, const Dim& d);
   SizeForm form_of(const Graph& g, const SizeSum& sum) const;
@@ -141,6 +142,8 @@ class BoundedSizes {
   /// The axes of each output of the function that the group's count goes along. `all`: those of all counts among the operands.
   std::vector<std::set<int>> followed_axes(Node* n, const TensorFn& fn, CountGroup& group,
                                            const std::vector<CountGroup>& all) const;
+  static void forbid_size_in_formula(const Node& n, const TensorFn& fn, const CountGroup& group,
+                                     const std::vector<std::set<int>>& followed);
   /// Refuses a node in which the count of a group meets another one.
   [[noreturn]] void refuse_meeting(const Node& n, const CountGroup& group, const std::vector<CountGroup>& all) const;
   /// The sizes of a value as forms.

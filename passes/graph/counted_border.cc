@@ -3,6 +3,7 @@
 // are outputs.
 #include <algorithm>
 
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/rewrite.h"
@@ -91,6 +92,21 @@ void BoundedSizes::release_counts(Graph& g) {
   if (holder_) erase_unused(g, std::exchange(holder_, nullptr));
 }
 
+/// Of a size that has no upper bound: as a sum of those that the caller chooses, which says how much room it needs.
+std::optional<SizeSum> BoundedSizes::open_sum(const Graph& g, const BoundedSize& size) const {
+  const auto form = counts_.find(size.count);
+  if (!form || !is_open(counts_.bound(*form))) return std::nullopt;
+  SizeSum sum{{}, form->addend};
+  for (const auto& [ids, factor] : form->terms) {
+    const auto chosen = std::find_if(chosen_.chosen.begin(), chosen_.chosen.end(), [&](const SizeInput& s) {
+      return !s.next && ids == std::vector<int>{g.inputs()[s.input]->id};
+    });
+    if (chosen == chosen_.chosen.end() || factor < 0) return std::nullopt;
+    sum.terms.push_back({chosen->input, factor});
+  }
+  return sum;
+}
+
 void BoundedSizes::finish(Graph& g) {
   std::vector<Value*> outputs = g.outputs();
   const size_t own = outputs.size();
@@ -111,18 +127,24 @@ void BoundedSizes::finish(Graph& g) {
       if (std::any_of(all.chosen.begin(), all.chosen.end(), counts_on))
         input = g.inputs().end();                                               // it is another one behind the run
       if (!broken_.empty() && outputs.size() == own) input = g.inputs().end();  // it is what is checked
+      if (input != g.inputs().end()) {
+        all.outputs.push_back({k, size.axis, 0, SizeSum::of(size_t(input - g.inputs().begin()))});
+        continue;
+      }
+      if (const auto sum = open_sum(g, size); sum && broken_.empty()) {
+        all.outputs.push_back({k, size.axis, 0, *sum});
+        continue;
+      }
       size_t at = own;
       while (at < outputs.size() && outputs[at] != size.count) at++;
-      if (input != g.inputs().end()) {
-        at = size_t(input - g.inputs().begin());
-      } else if (at == outputs.size()) {
+      if (at == outputs.size()) {
         // Callers know the output, not the nodes that have computed its size; and they know outputs by their names.
         const auto has_name = [&](const Value* v) { return v->name == size.count->name; };
         if (counts_.is_computed(size.count) || std::any_of(outputs.begin(), outputs.end(), has_name))
           size.count->name = derived(outputs[k]->name, "_size" + to_text(int64_t(size.axis)));
         outputs.push_back(size.count);
       }
-      all.outputs.push_back({k, size.axis, at, input != g.inputs().end()});
+      all.outputs.push_back({k, size.axis, at});
     }
     if (is_dense(dims_of(outputs[k]), axes)) continue;
     Value* wide = outputs[k];

@@ -132,6 +132,19 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
                  ways.empty() ? "" : "sizes that are halved and doubled meet where they are multiples: " + ways);
 }
 
+/// Of an operator of the user's, whose formula may say anything.
+void BoundedSizes::forbid_size_in_formula(const Node& n, const TensorFn& fn, const CountGroup& group,
+                                          const std::vector<std::set<int>>& followed) {
+  const auto growing = growing_axes(n, fn, group.where, group.size.capacity);
+  if (!growing)
+    refuse_counted(n, group.operand,
+                   "the size of this tensor is known only at run time, and the operator's formula has it as a number");
+  for (size_t k = 0; k < followed.size(); k++)
+    if (!std::includes(followed[k].begin(), followed[k].end(), (*growing)[k].begin(), (*growing)[k].end()))
+      refuse_counted(n, group.operand,
+                     "the size of this tensor is known only at run time, and an output has it as a shape alone");
+}
+
 std::vector<std::set<int>> BoundedSizes::followed_axes(Node* n, const TensorFn& fn, CountGroup& group,
                                                        const std::vector<CountGroup>& all) const {
   if (!group.axes.follow(fn)) refuse_meeting(*n, group, all);
@@ -148,6 +161,7 @@ std::vector<std::set<int>> BoundedSizes::followed_axes(Node* n, const TensorFn& 
   size_t next = 0;
   for (const Value* y : n->outputs)
     if (y) asks = by_shape(next++, y) || asks;
+  if (n->row) forbid_size_in_formula(*n, fn, group, axes);
   if (!asks) return axes;
   // EyeLike goes along with its rows; the result of Size is another one.
   const auto shaped = axes_by_shape(*n, fn, group.where, group.size.capacity);

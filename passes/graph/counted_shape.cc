@@ -87,4 +87,25 @@ std::optional<std::vector<std::set<int>>> axes_by_shape(const Node& n, const Ten
   return axes;
 }
 
+std::optional<std::vector<std::set<int>>> growing_axes(const Node& n, const TensorFn& fn,
+                                                       const std::vector<OperandAxis>& operands, int64_t capacity) {
+  std::vector<std::set<int>> axes(fn.outputs.size());
+  // By one the number that a formula has may be the same in its type.
+  for (const int64_t size : {capacity > 1 ? capacity - 1 : capacity + 1, capacity > 3 ? capacity / 2 : capacity + 2}) {
+    std::optional<TensorFn> other;
+    try {
+      other = with_size(n, operands, size);
+    } catch (const Error&) {  // the operator does not take that size
+      return std::nullopt;
+    }
+    if (other->stages.size() != fn.stages.size() || !same_formulas(fn, *other)) return std::nullopt;
+    for (size_t k = 0; k < axes.size(); k++) {
+      const Dims was = static_dims(fn.outputs[k]->shape), is = static_dims(other->outputs[k]->shape);
+      for (size_t d = 0; d < was.size(); d++)
+        if (was[d] != is[d]) axes[k].insert(int(d));
+    }
+  }
+  return axes;
+}
+
 }  // namespace tc

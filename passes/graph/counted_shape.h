@@ -19,4 +19,9 @@ struct OperandAxis {
 std::optional<std::vector<std::set<int>>> axes_by_shape(const Node& n, const TensorFn& fn,
                                                         const std::vector<OperandAxis>& operands, int64_t capacity);
 
+/// The axes of each output that are longer where these of operands are. Nothing if what `fn` computes depends on how long they are,
+/// beside where it ends: a formula of the user's may have the size as a number, or sum over as many.
+std::optional<std::vector<std::set<int>>> growing_axes(const Node& n, const TensorFn& fn,
+                                                       const std::vector<OperandAxis>& operands, int64_t capacity);
+
 }  // namespace tc

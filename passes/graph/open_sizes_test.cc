@@ -41,7 +41,7 @@ TEST(OpenSizes, ASymbolBecomesAnInputThatCounts) {
   EXPECT_EQ(g.inputs()[1]->name.raw(), "batch");
   EXPECT_EQ(g.sizes().chosen, (std::vector<SizeInput>{{1, 1, 4}}));
   EXPECT_EQ(g.sizes().inputs, (std::vector<InputSize>{{0, 0, SizeSum::of(1)}}));
-  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 1, true}}));
+  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 0, SizeSum::of(1)}}));
   const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
   const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
   EXPECT_EQ(y->dims, (Dims{3, 1}));
@@ -122,7 +122,7 @@ TEST(OpenSizes, ACopyForTheSakeOfANameIsCounted) {
     return node("y", "Expand", {x, node("s", "Shape", {x})});
   });
   EXPECT_FALSE(run(g).has_errors());
-  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 1, true}}));
+  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 0, SizeSum::of(1)}}));
   const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
   const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
   EXPECT_EQ(y->dims, (Dims{3, 2}));

@@ -5,7 +5,7 @@
 //     acc[v] += select(r < count[0], x[r, v], 0)     ->     for r in n:
 //                                                             acc[v] += x[r, v]
 //
-// Where threads share a sum that has no upper bound, each ends behind the last element, too, and asks:
+// So does a loop all of which a condition guards. Where threads share a sum that has no upper bound, each ends behind the last element, too, and asks:
 //
 //                                                           n = min(max(count[0], 0), 94466211840)
 //   for i in 369008640:                                     for i in (n + 255) / 256:
@@ -57,6 +57,10 @@ Expr where(const Expr& value, const Expr& condition, bool holds) {
 /// What it is, of numbers alone.
 std::optional<double> number(const Expr& e) {
   if (const auto n = as_const_number(without_lanes(e))) return n;
+  if (const Select* k = as<Select>(e)) {
+    const auto yes = number(k->yes), no = number(k->no);
+    return yes && no && *yes == *no ? yes : std::nullopt;
+  }
   const Apply* a = as<Apply>(e);
   std::vector<double> of;
   for (size_t k = 0; a && k < a->args.size(); k++) {
@@ -176,6 +180,15 @@ class SharedSums {
   VarMap lets_;
 };
 
+/// A loop that does something for its first iterations only ends behind these.
+Stmt ended_by_condition(const For& loop) {
+  const If* k = as<If>(loop.body);
+  const Expr end = k && !k->otherwise ? end_by(k->condition, loop.var) : Expr();
+  if (!end || !is_invariant(end, For{loop.var, loop.begin, loop.extent, loop.kind, k->then})) return {};
+  const Var n = make_var("n");
+  return let(n, max(min(end, loop.extent), Expr(0)), tc::loop(loop.var, Expr(n), k->then));
+}
+
 }  // namespace
 
 Stmt end_sums(const Stmt& s) {
@@ -184,7 +197,10 @@ Stmt end_sums(const Stmt& s) {
     const For* f = as<For>(x);
     if (!f || f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as<IntImm>(f->extent)) return {};
     const Expr end = common_end(*f);
-    if (!end) return shared.ended(*f);
+    if (!end) {
+      const Stmt ended = ended_by_condition(*f);
+      return ended ? ended : shared.ended(*f);
+    }
     const Stmt body = rewrite(f->body, {}, [&](const Stmt& y) -> Stmt {
       const Store* k = as<Store>(y);
       return k ? store(k->buffer, k->index, guarded(*k, f->var)->taken, k->reduce, k->count) : Stmt();

@@ -39,7 +39,7 @@ TEST(EndSums, EndsWhereTheConditionDoes) {
 }
 
 TEST(EndSums, BothEndWhereTwoConditionsStand) {
-  Sum s;
+  const Sum s;
   const Expr other = load(make_buffer("other", DType::I64, {}), {});
   const Stmt add = s.over(
       store(s.sums, {Expr(0)},
@@ -49,6 +49,13 @@ TEST(EndSums, BothEndWhereTwoConditionsStand) {
   EXPECT_NE(text.find("let n = max(min(count[0], 128), 0)"), std::string::npos) << text;
   EXPECT_NE(text.find("max(min(other[], 8), 0)"), std::string::npos) << text;
   EXPECT_NE(text.find("sums[0] += x[r, k]"), std::string::npos) << text;
+  // Also where nothing is known of what the other one tests.
+  const Stmt either = s.over(store(s.sums, {Expr(0)},
+                                   select(load(s.x, {Expr(0), Expr(s.k)}) < make_float(DType::F32, 1),
+                                          select(Expr(s.r) < s.end, load(s.x, {Expr(s.r), Expr(s.k)}), s.none), s.none),
+                                   Op::Add));
+  EXPECT_NE(to_text(end_sums(either)).find("let n = max(min(count[0], 128), 0)"), std::string::npos)
+      << to_text(end_sums(either));
 }
 
 // sum += where(i * 256 + thread < count, x[i * 256 + thread], 0), of a size without an upper bound.

@@ -107,6 +107,10 @@ class Trim {
       Stmts list;
       bool same = true;
       for (const Stmt& x : k->list) {
+        if (is_behind_all(x)) {
+          same = false;
+          continue;
+        }
         list.push_back(statement(x));
         for (Made& m : made_) m.reads_before += count_uses(x, m.buffer, false);
         // What stands behind a loop, the rest of its tiles, is needed or not as a whole.
@@ -201,6 +205,21 @@ class Trim {
     return let(
         each, floor_div(end + Expr(parts.max), Expr(parts.max + 1)),
         loop(f.var, min(part * Expr(each) + Expr(each), end) - part * Expr(each), body, f.kind, part * Expr(each)));
+  }
+
+  /// Does a statement store behind the last element of the largest tensor that a run can have? A border behind a size without an
+  /// upper bound, say: it lies where the tensor in front of it has been filled.
+  bool is_behind_all(const Stmt& s) const {
+    if (!open_ || as<Alloc>(s) || as<Alias>(s)) return false;
+    const For alone{make_var("rest"), 0, 1, ForKind::Serial, s};
+    bool some = false;
+    return each_store(alone,
+                      [&](const Live& l, const LiveCoordinate& c) {
+                        const auto piece = begin_of(l, c, [&](const Expr& atom) { return stands(atom); });
+                        some = true;
+                        return piece && !piece->moves && is_open(l) && piece->rest / c.unit > extent(l) / 2;
+                      }) &&
+           some;
   }
 
   /// Whether a statement is needed that stores behind the first elements of an axis: as a condition on what stands around it.

@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/print.h"
+#include "ir/open_size.h"
 
 namespace tc::trim_loops_test {
 namespace {
@@ -75,6 +76,19 @@ TEST_F(TrimLoops, TheRestOfTheTilesIsAskedForAsAWhole) {
   EXPECT_NE(text.find("if 10 < n:"), std::string::npos) << text;
   const Stmt first = alloc(acc, loop(k, 2, row(Expr(k)), ForKind::Unroll));  // there is one, whatever n is
   EXPECT_EQ(trimmed(seq({first, rest})).find("if 0 < n"), std::string::npos);
+}
+
+// The border behind a size without an upper bound, of 128 times as many rows as any run has.
+TEST_F(TrimLoops, WhatLiesBehindAllRunsIsNotStored) {
+  const auto bordered = [&](int64_t most) {
+    const Dims dims = {most + 2, kColumns};
+    const Stmt all = seq({row(Expr(0)), row(Expr(most + 1)), loop(i, most, row(Expr(i) + 1))});
+    return to_text(trim_loops(all, {{{y.buffer}, dims, 0, load(count, {}) + 2, {{count, 1, most}}}}));
+  };
+  const std::string open = bordered(kOpenSize), known = bordered(10);
+  EXPECT_NE(open.find("y[j] = x[j]"), std::string::npos) << open;
+  EXPECT_EQ(open.find("y[472331059205 + j]"), std::string::npos) << open;
+  EXPECT_NE(known.find("y[55 + j]"), std::string::npos) << known;
 }
 
 TEST_F(TrimLoops, ChunksStayAndDoNothing) {

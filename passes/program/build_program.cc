@@ -105,8 +105,8 @@ Program ProgramBuilder::take(Graph& g) {
   }
   for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, 0, s.count});
   for (const OutputSize& s : g.sizes().outputs) {
-    p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.of_input ? SizeSum::of(s.count) : SizeSum()});
-    if (!s.of_input) p_.outputs.at(s.count).is_count = true;
+    p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.sum});
+    if (!s.of_inputs()) p_.outputs.at(s.count).is_count = true;
   }
   for (const StatePair& s : g.sizes().states) {
     const Value* v = g.inputs().at(s.input);

@@ -67,7 +67,11 @@ class Reach {
     for (const DeviceFunction& f : k_.device) {
       if (f.name != l.kernel) continue;
       for (size_t i = 0; i < l.buffers.size(); i++)
-        if (f.params[i] != l.buffers[i]) views_[f.params[i].get()] = {l.buffers[i], 0};
+        if (f.params[i] != l.buffers[i]) {
+          views_[f.params[i].get()] = {l.buffers[i], 0};
+          if (const auto size = sizes_.find(l.buffers[i].get()); size != sizes_.end())
+            sizes_[f.params[i].get()] = size->second;
+        }
       for (size_t i = 0; i < l.args.size(); i++) lets_[f.host_loops[i].var.get()] = l.args[i];
       blocks_ = l.grid;
       for (Expr& e : blocks_) e = with_sizes(e);
@@ -164,7 +168,7 @@ class Reach {
     const Apply* a = as<Apply>(condition);
     if (a && a->op == Op::And)
       for (const Expr& e : a->args) learn(e);
-    if (!a || a->op != Op::Lt || as<VarRef>(without_names(a->args[0]))) return;
+    if (!a || a->op != Op::Lt || a->args[0]->dtype != DType::I64 || as<VarRef>(without_names(a->args[0]))) return;
     const Range r = interval(a->args[0], ranges_), end = interval(a->args[1], ranges_);
     if (end.max == INT64_MAX || r.max < end.max) return;
     const Var v = make_var("below");
@@ -231,7 +235,7 @@ class Reach {
   /// (block * 256 + thread) / 2 as block * 128 + thread / 2: what loops of blocks and what conditions on them say alike.
   Expr divided(const Expr& e) const {
     const Apply* a = as<Apply>(e);
-    const bool divides = a && (a->op == Op::Div || a->op == Op::FloorDiv);
+    const bool divides = a && e->dtype == DType::I64 && (a->op == Op::Div || a->op == Op::FloorDiv);
     const int64_t n = divides ? as_const_int(a->args[1]).value_or(0) : 0;
     if (n <= 1) return e;
     Linear whole, rest;

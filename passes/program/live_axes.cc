@@ -98,7 +98,14 @@ std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
 }
 
 Expr LiveAxes::size_of(Graph& g, const OutputSize& s) {
-  return size(s.of_input ? g.inputs()[s.count] : g.outputs()[s.count]);
+  if (!s.of_inputs()) return size(g.outputs()[s.count]);
+  Expr all = s.sum.addend;
+  for (const SizeSum::Term& t : s.sum.terms) {
+    const Expr n = size(g.inputs()[t.input]);
+    if (!n) return {};
+    all = all + n * Expr(t.factor);
+  }
+  return if_short(simplify(all, ranges_), ranges_);
 }
 
 /// Of an output that lies densely in its sizes: the first along the first axis of its memory that hold all elements.

@@ -28,7 +28,7 @@ std::vector<int64_t> capacities() {
   for (int64_t k = 0; k < 64; k++) list.push_back(720'720 * 64 + k);
   return list;
 }
-constexpr int64_t kMostIterations = int64_t(1) << 26;  // of a loop of the device, and blocks, for a single element
+constexpr int64_t kMostIterations = int64_t(1) << 20;  // of a loop of the device, and blocks, for a single element
 constexpr int64_t kOverhang = 128;  // rows that tiles may reach beyond the last element, and kOverhangBytes
 
 class OpenPlan {
