@@ -193,7 +193,7 @@ def info_of_models(tmp):
     for name, ranks, why in (("Share", 1, "the operator's formula has it as a number"), ("Times", 1, "the operator's formula has it as a number"),
                              ("Wide", 2, "an output has it as a shape alone"), ("Own", 1, "")):
         own.write_text(f'<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (float[n] x) => (float[{", ".join("ab"[:ranks])}] y) {{ y = my.{name}(x) }}\n')
-        for size in ("1..9", "1.."):
+        for size in ("1..9", "1..")[:1 if name == "Wide" else 2]:
             arguments = ["check", "--ops", formulas, "--dim", f"n={size}", own]
             answers(f"a size in a formula of the user's: {name}, {size}", arguments, *((3,) if why else ()), **({"err": why} if why else {"out": "every node is supported"}))
     own.write_text('<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (int32[n] x, int32[5] z) => (int32[a] y) { y = my.Thirds(x, z) }\n')

@@ -1,4 +1,4 @@
-"""Sums from the front along a size: of words and rows, and positions that are counted by them."""
+"""Along a size: sums from the front and of all, positions that are counted by them, the last element, what is longer and what has a border."""
 import numpy as np
 from onnx import TensorProto
 
@@ -40,6 +40,35 @@ def means_of_words(b):
     b.output(b.op("LpNormalization", mean, axis=1, p=2))
 
 
-BOUNDED = [(counted_words, {"seq": (1, 40)}), (prefix_sums, {"n": (0, 21)}), (behind_the_last, {"n": (1, 9)}), (means_of_words, {"seq": (1, 40)})]
-ENDLESS = [(counted_words, {"seq": (1, None)}), (prefix_sums, {"n": (1, None)}), (means_of_words, {"seq": (1, None)})]
+def longer_and_shorter(b):
+    """Outputs of n + 1, n + 3, n - 1 and 2 n rows."""
+    x = b.input("x", ["n", 8])
+    b.output(b.op("Concat", b.weight(1, 8), x, axis=0))
+    b.output(b.op("Pad", b.op("Tanh", x), b.ints(1, 0, 2, 0)))
+    b.output(b.op("Relu", b.op("Slice", x, b.ints(1), b.ints(2**31 - 1), b.ints(0))))
+    b.output(b.op("Tile", x, b.ints(2, 1)))
+    b.output(b.op("Reshape", x, b.ints(-1)))
+
+
+def ends(b):
+    """The last row, the last two, and norms of all."""
+    x = b.input("x", ["n", 8])
+    y = b.op("MatMul", b.op("Tanh", x), b.weight(8, 8))
+    b.output(b.op("Gather", y, b.scalar(-1, np.int64), axis=0))
+    b.output(b.op("Slice", y, b.ints(-2), b.ints(2**31 - 1), b.ints(0)))
+    for norm in ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceMax"):
+        b.output(b.op(norm, b.input(norm.lower(), [2, "n", 3]), b.ints(1), keepdims=0))
+    b.output(b.op("GlobalAveragePool", b.input("image", [1, 4, "n", 6])))
+
+
+def bordered(b):
+    """Convolutions that keep the size: zeros lie in front of the first element and behind the last that there is."""
+    line = b.op("Relu", b.op("Conv", b.input("x", [1, 4, "n"]), b.weight(8, 4, 3), b.weight(8), pads=[1, 1]))
+    b.output(b.op("Conv", line, b.weight(4, 8, 5), pads=[2, 2]))
+    image = b.op("Relu", b.op("Conv", b.input("image", [1, 3, "n", 9]), b.weight(6, 3, 3, 3), pads=[1, 1, 1, 1]))
+    b.output(b.op("Conv", image, b.weight(5, 6, 3, 3), pads=[1, 1, 1, 1]))
+
+
+BOUNDED = [(longer_and_shorter, {"n": (1, 12)}), (ends, {"n": (2, 19)}), (bordered, {"n": (1, 17)}), (counted_words, {"seq": (1, 40)}), (prefix_sums, {"n": (0, 21)}), (behind_the_last, {"n": (1, 9)}), (means_of_words, {"seq": (1, 40)})]
+ENDLESS = [(longer_and_shorter, {"n": (1, None)}), (ends, {"n": (2, None)}), (bordered, {"n": (1, None)}), (counted_words, {"seq": (1, None)}), (prefix_sums, {"n": (1, None)}), (means_of_words, {"seq": (1, None)})]
 NEEDS_BOUND = [(behind_the_last, {"n": (1, None)})]

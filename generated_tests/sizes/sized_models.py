@@ -429,16 +429,16 @@ ENDLESS = prefix_models.ENDLESS + [
     (open_models.sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, None)}), (open_models.up_to_a_multiple, {"batch": (1, None), "h": (3, 11), "w": (4, 9)}),
     (lookup_models.regions, {"batch": (1, 2), "h": (3, None), "w": (4, 11), "k": (1, 5)}),
     (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}), (lookup_models.best, {"n": (1, None)}), (lookup_models.best, {"n": (0, 40)}),
-    (summed, {"n": (1, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (words, {"batch": (1, None)}), (numbered, {"n": (1, None)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
+    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (words, {"batch": (1, None)}), (numbered, {"n": (1, None)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
 ]
 NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
-    (last_rows, {"n": (3, None)}), (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (scanned_columns, {"n": (1, None)}),
+    (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (scanned_columns, {"n": (1, None)}),
 ]
 
 
 EVERY = ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND
 # Layers and sums from the front that keep what grows between their launches, attention over a text, what is found by positions that are computed.
-NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "last_rows", "thirds",
+NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "two_sizes", "thirds",
                        "every_second", "scanned_columns", *(build.__name__ for build, _ in endless_attention.ENDLESS)}
 NEEDS_BOUND_ON_CUDA = [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
 NO_KERNELS_ON_CUDA = [(words, {"batch": (1, None)})]

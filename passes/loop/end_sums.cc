@@ -140,29 +140,48 @@ class SharedSums {
     bool fits = true;
     walk(loop.body, [&](const Stmt& s) {
       const Store* k = as<Store>(s);
-      const Select* choice = k && k->reduce ? as<Select>(k->value) : nullptr;
-      const Apply* less = choice ? as<Apply>(choice->condition) : nullptr;
       if (!k) return fits = fits && (as<For>(s) || as<Let>(s) || as<Seq>(s) || as<Comment>(s));
-      const Expr nothing = k->reduce ? identity_of(*k->reduce, k->buffer->dtype) : Expr();
-      fits = fits && bool(nothing) && less && less->op == Op::Lt && structurally_equal(choice->no, nothing);
-      const auto by = fits ? step_of(less->args[0], loop.var) : std::nullopt;
-      fits = fits && by && (!end || (structurally_equal(end, less->args[1]) && step == *by));
-      if (fits) end = less->args[1], step = *by;
+      const auto g = k->reduce ? end_of(*k, loop.var) : std::nullopt;
+      fits = fits && g && (!end || (structurally_equal(end, g->end) && step == g->step));
+      if (fits) end = g->end, step = g->step;
       return fits;
     });
-    if (!fits || !end || !is_invariant(end, loop) || !is_open(checked_mul(extent, step))) return {};
+    if (!fits || !end || !is_invariant(end, loop) || extent < 1 || step > INT64_MAX / extent) return {};
+    if (!is_open(extent * step)) return {};
     const Var n = make_var("n");
     return let(n, max(min(end, Expr(extent * step)), Expr(0)),
                tc::loop(loop.var, floor_div(Expr(n) + Expr(step - 1), Expr(step)), loop.body));
   }
 
  private:
+  struct End {
+    Expr end;
+    int64_t step = 0;  // of the loop's variable
+  };
+  std::optional<End> end_of(const Store& s, const Var& v) const {
+    const Expr nothing = identity_of(*s.reduce, s.buffer->dtype);
+    const auto none = nothing ? as_const_number(nothing) : std::nullopt;
+    std::optional<End> found;
+    walk(s.value, [&](const Expr& e) {
+      const Select* k = as<Select>(e);
+      const Apply* less = k ? as<Apply>(k->condition) : nullptr;
+      if (found || !less || less->op != Op::Lt || less->args[0]->dtype != DType::I64) return !found;
+      // at / d < end   <=>   at < d * end
+      Expr at = substitute(less->args[0], lets_), end = less->args[1];
+      const Apply* part = as<Apply>(at);
+      const int64_t d = part && part->op == Op::FloorDiv ? as_const_int(part->args[1]).value_or(0) : 0;
+      if (d > 0) at = part->args[0], end = end * Expr(d);
+      const auto step = step_of(at, v);
+      if (step && none && number(where(s.value, k->condition, false)) == none) found = {end, *step};
+      return !found;
+    });
+    return found;
+  }
   /// By how much `e` is larger in the next iteration, if it is no less than that times the loop's variable.
   std::optional<int64_t> step_of(const Expr& e, const Var& v) const {
-    if (e->dtype != DType::I64) return std::nullopt;
     Linear rest;
     int64_t step = 0;
-    const Linear all = linear_form(substitute(e, lets_));
+    const Linear all = linear_form(e);
     for (const Linear::Term& t : all.terms) {
       const VarRef* r = as<VarRef>(t.atom);
       if (r && r->var == v)

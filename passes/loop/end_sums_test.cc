@@ -74,6 +74,8 @@ TEST(EndSums, ThreadsThatShareASumEndEach) {
   EXPECT_NE(text.find("let n = max(min(count[0], 94466211840), 0)"), std::string::npos) << text;
   EXPECT_NE(text.find("for i in 0 .. +floor_div(n + 255, 256):"), std::string::npos) << text;
   EXPECT_NE(text.find("r < count[0]"), std::string::npos) << text;
+  const std::string rows = to_text(end_sums(shared(floor_div(at, 6), kOpenSize, s.end)));
+  EXPECT_NE(rows.find("let n = max(min(count[0] * 6, 94466211840), 0)"), std::string::npos) << rows;
   const auto stays = [](const Stmt& x) { return end_sums(x).same_as(x); };
   EXPECT_TRUE(stays(shared(at, 4096, s.end)));                      // some iterations fewer are no matter
   EXPECT_TRUE(stays(shared(at - Expr(1), kOpenSize, s.end)));       // another iteration has the last element
