@@ -32,6 +32,14 @@ def numbered(b):
         b.output(b.op("Add", x, b.op("Unsqueeze", b.op("Cast", numbers, to=TensorProto.FLOAT), b.ints(1))))
 
 
+def few_channels(b):
+    """Vectors that lie between those of other channels, and sums of so few that rows fill no vectors."""
+    x = b.input("x", ["batch", 2, 4, 4])
+    b.output(b.op("Add", b.op("Conv", x, b.weight(2, 2, 3, 3), pads=[1, 1, 1, 1]), x))
+    z = b.input("z", ["batch", 1, 3, 3])
+    b.output(b.op("Concat", b.op("Conv", z, b.weight(4, 1, 1, 1)), b.op("Conv", z, b.weight(4, 1, 1, 1)), axis=1))
+
+
 def fresh_states(b):
     """What is absent is the same for all of a batch."""
     for result in b.op("CausalConvWithState", b.input("x", ["batch", 8, 5]), b.weight(8, 1, 3), outputs=2, domain="com.microsoft", activation="silu"):

@@ -10,7 +10,7 @@ import lookup_models
 import loop_models
 import open_models
 import prefix_models
-from endless_models import every_second, fresh_states, last_input, last_rows, masked, newer_trees, numbered, overhang, pointwise, rows, scanned_columns, summed, thirds, trees, words
+from endless_models import every_second, few_channels, fresh_states, last_input, last_rows, masked, newer_trees, numbered, overhang, pointwise, rows, scanned_columns, summed, thirds, trees, words
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -429,7 +429,7 @@ ENDLESS = prefix_models.ENDLESS + [
     (open_models.sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, None)}), (open_models.up_to_a_multiple, {"batch": (1, None), "h": (3, 11), "w": (4, 9)}),
     (lookup_models.regions, {"batch": (1, 2), "h": (3, None), "w": (4, 11), "k": (1, 5)}),
     (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}), (lookup_models.best, {"n": (1, None)}), (lookup_models.best, {"n": (0, 40)}),
-    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (words, {"batch": (1, None)}), (numbered, {"n": (1, None)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
+    (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (words, {"batch": (1, None)}), (numbered, {"n": (1, None)}), (few_channels, {"batch": (1, None)}), (few_channels, {"batch": (1, 9)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
 ]
 NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
     (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (scanned_columns, {"n": (1, None)}),

@@ -410,7 +410,7 @@ class Trim {
         step.by = t.coefficient;
     }
     const std::optional<int64_t> elements = elements_of_vectors(f.extent);
-    if (step.by <= 0 || step.vectors != elements.has_value() || (step.vectors && step.by != 1)) return std::nullopt;
+    if (step.by <= 0 || step.vectors != elements.has_value()) return std::nullopt;
     // Within one element of the axis there is nothing behind the last.
     const auto extent = elements ? elements : as_const_int(f.extent);
     const bool crosses = std::any_of(others.terms.begin(), others.terms.end(), [&](const Linear::Term& t) {
@@ -430,7 +430,7 @@ class Trim {
     if (rest == INT64_MIN) return std::nullopt;
     needed.constant -= c.at.constant + rest;
     exact = exact && step.by == c.unit && step.group == 1 && !step.vectors;
-    if (step.vectors) return to_expr(needed);
+    if (step.vectors) return ceil_div(needed, step.by);  // vectors that lie between others take several places a lane
     const Expr groups = ceil_div(needed, step.by);
     return step.group == 1 ? groups : groups * Expr(step.group);
   }

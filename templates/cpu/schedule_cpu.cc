@@ -26,14 +26,24 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 
 // Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
 // is costly fills vectors in a stage of its own.
-std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
+std::optional<TemplateArgs> with_few_columns(const TemplateArgs& a) {
   const auto columns = a.canonical ? unit_axis(*a.canonical) : std::nullopt;
   constexpr int64_t kFewestRows = 16;
   if (!columns || columns->extent.value > 3 || is_costly(a.canonical->epilogue)) return {};
   if (points(a.canonical->axes) < kFewestRows * columns->extent.value) return {};
   TemplateArgs few = a;
   few.few_columns = true;
-  return schedule_contraction(few);
+  return few;
+}
+std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
+  const auto few = with_few_columns(a);
+  return few ? schedule_contraction(*few) : std::nullopt;
+}
+
+// Rows of few columns end where the size does, without tiles around them.
+std::optional<Scheduled> schedule_tiles_of_rows(const TemplateArgs& a) {
+  const auto few = with_few_columns(a);
+  return few && match_contraction(*few) ? std::nullopt : schedule_open_rows(a);
 }
 
 // In order; the first that knows the shape of the computation builds the loops.
@@ -57,7 +67,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"streaming_attention", schedule_streaming_attention},  // over keys whose number is known at run time
     {"attention", schedule_attention},                      // scores, softmax, times the values: tile by tile
     {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
-    {"open_rows", schedule_open_rows},                      // several stages over an axis that no memory holds
+    {"open_rows", schedule_tiles_of_rows},                  // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
     {"terms_in_range", schedule_terms_in_range},            // sums of terms that only a part of a row has
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
