@@ -99,7 +99,7 @@ std::optional<SizeSum> BoundedSizes::open_sum(const Graph& g, const BoundedSize&
   SizeSum sum{{}, form->addend};
   for (const auto& [ids, factor] : form->terms) {
     const auto chosen = std::find_if(chosen_.chosen.begin(), chosen_.chosen.end(), [&](const SizeInput& s) {
-      return !s.next && ids == std::vector<int>{g.inputs()[s.input]->id};
+      return !s.next && ids.size() == 1 && ids[0] == g.inputs()[s.input]->id;
     });
     if (chosen == chosen_.chosen.end() || factor < 0) return std::nullopt;
     sum.terms.push_back({chosen->input, factor});

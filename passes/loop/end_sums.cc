@@ -5,7 +5,8 @@
 //     acc[v] += select(r < count[0], x[r, v], 0)     ->     for r in n:
 //                                                             acc[v] += x[r, v]
 //
-// So does a loop all of which a condition guards. Where threads share a sum that has no upper bound, each ends behind the last element, too, and asks:
+// So does a loop all of which a condition guards. Where threads share a sum that has no upper bound, each ends behind the last
+// element, too, and asks:
 //
 //                                                           n = min(max(count[0], 0), 94466211840)
 //   for i in 369008640:                                     for i in (n + 255) / 256:
@@ -15,6 +16,7 @@
 // (times a number, and more, where it asks); what the variable is compared with is the same in all iterations.
 #include "passes/loop/end_sums.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -127,30 +129,21 @@ class SharedSums {
  public:
   explicit SharedSums(const Stmt& all) {
     walk(all, [&](const Stmt& s) {
-      if (const For* f = as<For>(s)) ranges_[f->var.get()] = loop_range(*f, ranges_);
-      if (const Let* k = as<Let>(s)) lets_[k->var.get()] = substitute(k->value, lets_);
+      if (const For* f = as<For>(s)) add_range(f->var, loop_range(*f, ranges_));
+      if (const Let* k = as<Let>(s)) add_range(k->var, interval(k->value, ranges_));
       return true;
     });
   }
   /// The loop with that end; null if one of its sums has none, or if it does anything else.
   Stmt ended(const For& loop) const {
     const int64_t extent = as_const_int(loop.extent).value_or(0);
-    Expr end;
-    int64_t step = 0;
-    bool fits = true;
-    walk(loop.body, [&](const Stmt& s) {
-      const Store* k = as<Store>(s);
-      if (!k) return fits = fits && (as<For>(s) || as<Let>(s) || as<Seq>(s) || as<Comment>(s));
-      const auto g = k->reduce ? end_of(*k, loop.var) : std::nullopt;
-      fits = fits && g && (!end || (structurally_equal(end, g->end) && step == g->step));
-      if (fits) end = g->end, step = g->step;
-      return fits;
-    });
-    if (!fits || !end || !is_invariant(end, loop) || extent < 1 || step > INT64_MAX / extent) return {};
-    if (!is_open(extent * step)) return {};
+    End all;
+    if (extent < 1 || !find_end(loop.body, {}, loop.var, all) || !bool(all.end) || !is_invariant(all.end, loop))
+      return {};
+    if (all.step > INT64_MAX / extent || !is_open(extent * all.step)) return {};
     const Var n = make_var("n");
-    return let(n, max(min(end, Expr(extent * step)), Expr(0)),
-               tc::loop(loop.var, floor_div(Expr(n) + Expr(step - 1), Expr(step)), loop.body));
+    return let(n, max(min(all.end, Expr(extent * all.step)), Expr(0)),
+               tc::loop(loop.var, floor_div(Expr(n) + Expr(all.step - 1), Expr(all.step)), loop.body));
   }
 
  private:
@@ -158,7 +151,30 @@ class SharedSums {
     Expr end;
     int64_t step = 0;  // of the loop's variable
   };
-  std::optional<End> end_of(const Store& s, const Var& v) const {
+  /// Copies of loops share their variables.
+  void add_range(const Var& v, const Range& r) {
+    const auto [it, is_new] = ranges_.try_emplace(v.get(), r);
+    if (!is_new) it->second = {std::min(it->second.min, r.min), std::max(it->second.max, r.max)};
+  }
+  /// `lets`: names inside of the loop. False if the statement does anything but add to sums of one end.
+  bool find_end(const Stmt& s, const VarMap& lets, const Var& v, End& all) const {
+    if (!s) return true;
+    if (const Seq* k = as<Seq>(s))
+      return std::all_of(k->list.begin(), k->list.end(), [&](const Stmt& x) { return find_end(x, lets, v, all); });
+    if (const Comment* k = as<Comment>(s)) return find_end(k->body, lets, v, all);
+    if (const For* k = as<For>(s)) return find_end(k->body, lets, v, all);
+    if (const Let* k = as<Let>(s)) {
+      VarMap inside = lets;
+      inside[k->var.get()] = substitute(k->value, lets);
+      return find_end(k->body, inside, v, all);
+    }
+    const Store* k = as<Store>(s);
+    const auto here = k && k->reduce ? end_of(*k, lets, v) : std::nullopt;
+    if (!here || (bool(all.end) && !(structurally_equal(all.end, here->end) && all.step == here->step))) return false;
+    all = *here;
+    return true;
+  }
+  std::optional<End> end_of(const Store& s, const VarMap& lets, const Var& v) const {
     const Expr nothing = identity_of(*s.reduce, s.buffer->dtype);
     const auto none = nothing ? as_const_number(nothing) : std::nullopt;
     std::optional<End> found;
@@ -167,7 +183,7 @@ class SharedSums {
       const Apply* less = k ? as<Apply>(k->condition) : nullptr;
       if (found || !less || less->op != Op::Lt || less->args[0]->dtype != DType::I64) return !found;
       // at / d < end   <=>   at < d * end
-      Expr at = substitute(less->args[0], lets_), end = less->args[1];
+      Expr at = substitute(less->args[0], lets), end = less->args[1];
       const Apply* part = as<Apply>(at);
       const int64_t d = part && part->op == Op::FloorDiv ? as_const_int(part->args[1]).value_or(0) : 0;
       if (d > 0) at = part->args[0], end = end * Expr(d);
@@ -195,8 +211,7 @@ class SharedSums {
     return step;
   }
 
-  Ranges ranges_;
-  VarMap lets_;
+  Ranges ranges_;  // of all loops' variables, and of names
 };
 
 /// A loop that does something for its first iterations only ends behind these.
