@@ -33,13 +33,25 @@ std::string counted(const IoTensor& t, const Program& p, const ProgramNames& n) 
   return s;
 }
 
+// 5x(n + 1)x8
+std::string shape_words(const Dims& dims) {
+  std::string s = to_text(to_shape(dims));
+  if (std::none_of(dims.begin(), dims.end(), is_open)) return s;
+  s.clear();
+  for (const int64_t n : dims) {
+    const std::string axis = is_open(n) ? axis_text(n) : to_text(n);
+    s += (s.empty() ? "" : "x") + (axis.find(' ') == std::string::npos ? axis : "(" + axis + ")");
+  }
+  return s;
+}
+
 std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names,
                  const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++)
     if (!tensors[i].is_kept())
       s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
-           to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], p, n) + "\n";
+           shape_words(tensors[i].dims) + ", field `" + names[i] + "`" + counted(tensors[i], p, n) + "\n";
   return s;
 }
 

@@ -140,6 +140,19 @@ std::vector<GraphReader::Reference> GraphReader::outputs(RunTimeSizes& sizes) {
   return names;
 }
 
+/// Of an output that is counted by inputs: are these sizes, and is their sum never below 0?
+void GraphReader::check_sum(const OutputSize& size, const RunTimeSizes& sizes, const Place& at) {
+  auto least = double(size.sum.addend);
+  for (const SizeSum::Term& t : size.sum.terms) {
+    const auto chosen =
+        std::find_if(sizes.chosen.begin(), sizes.chosen.end(), [&](const SizeInput& c) { return c.input == t.input; });
+    if (chosen == sizes.chosen.end())
+      r_.fail(at, "input " + tc::to_text(int64_t(t.input)) + ", which counts the output, is no size");
+    least += double(t.factor) * double(t.factor > 0 ? chosen->least : chosen->most);
+  }
+  if (least < 0) r_.fail(at, "what counts the output may be below 0");
+}
+
 void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, RunTimeSizes sizes) {
   std::vector<Value*> values;
   for (const Reference& ref : names) values.push_back(value(s, ref));
@@ -157,6 +170,7 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, Run
       r_.fail(at, "the output has no axis " + tc::to_text(int64_t(size.axis)));
     for (const size_t k : by)
       if (!(counts[k]->type == ValueType::tensor(DType::I64, {}))) r_.fail(at, "what counts an output is an i64[]");
+    if (size.of_inputs()) check_sum(size, sizes, at);
   }
   for (const StatePair& p : sizes.states) {
     if (p.output >= values.size()) r_.fail(r_.peek().at, "there is no output " + tc::to_text(int64_t(p.output)));

@@ -47,6 +47,7 @@ class GraphReader {
   void input(Scope& s, RunTimeSizes& sizes);
   void check_inputs(const Graph& g, const RunTimeSizes& sizes);
   std::vector<Reference> outputs(RunTimeSizes& sizes);
+  void check_sum(const OutputSize& size, const RunTimeSizes& sizes, const Place& at);
   void set_outputs(Scope& s, const std::vector<Reference>& names, RunTimeSizes sizes);
   struct Counted {
     Place at;

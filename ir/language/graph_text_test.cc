@@ -164,6 +164,27 @@ TEST(GraphText, FunctionsRegionsAndSizesOfOutputs) {
   expect_round_trip(g);
 }
 
+TEST(GraphText, OutputsAreCountedBySumsOfSizes) {
+  Graph g;
+  Value* x = g.add_input(ModelText("x"), f32({8, 3}));
+  const Value* n = g.add_input(ModelText("n"), ValueType::tensor(DType::I64, {}));
+  ASSERT_EQ(n, g.inputs()[1]);
+  g.set_outputs({x});
+  RunTimeSizes sizes;
+  sizes.chosen = {{1, 1, 4}};
+  sizes.inputs = {{0, 0, SizeSum{{{1, 2}}, -1}}};
+  sizes.outputs = {{0, 0, 0, SizeSum{{{1, 2}}, -1}}};
+  g.set_sizes(sizes);
+  expect_round_trip(g);
+  const auto counted_by = [&](const std::string& sum) {
+    return problems_of("graph (x: f32[8], n: i64[] from 1 to 4, k: i64[]) -> (x counted 0 by " + sum + ") {\n}");
+  };
+  const auto at = [](const std::string& why) { return std::vector<std::string>{"g.tc:1:55: " + why}; };
+  EXPECT_EQ(counted_by("input 2"), at("input 2, which counts the output, is no size"));
+  EXPECT_EQ(counted_by("input 1 plus constant -2"), at("what counts the output may be below 0"));
+  EXPECT_EQ(counted_by("input 5"), at("there is no input 5"));
+}
+
 TEST(GraphText, AllMistakesAtOnce) {
   EXPECT_EQ(problems_of("graph net(x: f32[2]) -> (y) {\n"
                         "  w: f32[3] = const [1.0, 2.0]\n"
