@@ -132,10 +132,10 @@ class AccessVerifier {
     if (!e) return;
     if (const Select* s = as<Select>(e)) {
       expr(s->condition);
-      const auto holds = known(s->condition);
+      if (const auto holds = known(s->condition)) return expr(*holds ? s->yes : s->no);
       return under(s->condition, [&] {
-        if (holds.value_or(true)) expr(s->yes);
-        if (!holds.value_or(false)) expr(s->no);
+        expr(s->yes);
+        expr(s->no);
       });
     }
     const Apply* a = as<Apply>(e);

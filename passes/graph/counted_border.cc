@@ -97,12 +97,12 @@ std::optional<SizeSum> BoundedSizes::open_sum(const Graph& g, const BoundedSize&
   const auto form = counts_.find(size.count);
   if (!form || !is_open(counts_.bound(*form))) return std::nullopt;
   SizeSum sum{{}, form->addend};
-  for (const auto& [ids, factor] : form->terms) {
-    const auto chosen = std::find_if(chosen_.chosen.begin(), chosen_.chosen.end(), [&](const SizeInput& s) {
-      return !s.next && ids.size() == 1 && ids[0] == g.inputs()[s.input]->id;
-    });
-    if (chosen == chosen_.chosen.end() || factor < 0) return std::nullopt;
-    sum.terms.push_back({chosen->input, factor});
+  for (const auto& [atoms, factor] : form->terms) {
+    const SizeInput* of = nullptr;
+    for (const SizeInput& s : chosen_.chosen)
+      if (!s.next && atoms == std::vector<int>(1, g.inputs()[s.input]->id)) of = &s;
+    if (!of || factor < 0) return std::nullopt;
+    sum.terms.push_back({of->input, factor});
   }
   return sum;
 }

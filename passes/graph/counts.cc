@@ -323,6 +323,7 @@ Value* Counts::value_of(Graph& g, Node* before, const SizeForm& f, const ModelTe
     sum = sum ? add_op(g, before, "Add", {sum, term}, derived(name, "_sum" + part)) : term;
   }
   if (f.addend != 0) sum = add_op(g, before, "Add", {sum, number("_more", f.addend)}, derived(name, "_total"));
+  check(sum != nullptr, "value_of: no terms");
   values_[f] = sum;
   forms_[sum->id] = f;
   new_.push_back(sum);

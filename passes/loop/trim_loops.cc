@@ -157,11 +157,11 @@ class Trim {
 
   /// The body of a loop, with its own loops ended.
   Stmt inside_of(const For& f) {
-    const std::vector<Made> outside = std::exchange(made_, {});
+    std::vector<Made> outside = std::exchange(made_, {});
     around_.push_back(f.var);
-    const Stmt body = statement(f.body);
+    Stmt body = statement(f.body);
     around_.pop_back();
-    made_ = outside;
+    made_ = std::move(outside);
     return body;
   }
 
