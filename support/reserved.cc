@@ -40,6 +40,20 @@ constexpr std::string_view kNames[] = {
     "usleep", "va_list", "vfork", "vfprintf", "vprintf", "wait", "weight", "weights", "write", "y0", "y1", "yn",
     "zero_check",
 };
+
+// Headers of the system that include each other, which the package's NAME.h would stand in front of; and C++'s namespace.
+constexpr std::string_view kHeaders[] = {
+    "alloca", "arm_neon", "assert", "builtin_types", "byteswap", "channel_descriptor", "common_functions", "complex",
+    "cooperative_groups", "cpuid", "crt", "ctype", "device_types", "direct", "dlfcn", "driver_types", "emmintrin",
+    "endian", "errno", "fcntl", "features", "fenv", "float", "getopt", "host_config", "host_defines", "immintrin",
+    "intrin", "inttypes", "io", "iso646", "libgen", "library_types", "limits", "locale", "malloc", "math",
+    "math_constants", "math_functions", "memory", "mm_malloc", "mma", "mmintrin", "netdb", "nmmintrin", "nvrtc",
+    "omp", "pmmintrin", "poll", "process", "pthread", "sched", "semaphore", "setjmp", "signal", "smmintrin",
+    "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string",
+    "strings", "surface_types", "tgmath", "texture_types", "threads", "time", "tmmintrin", "types", "uchar",
+    "ucontext", "unistd", "vector_functions", "vector_types", "wchar", "wctype", "windows", "wmmintrin", "x86intrin",
+    "xmmintrin", "std",
+};
 // clang-format on
 
 }  // namespace
@@ -50,7 +64,8 @@ bool is_library_name(std::string_view name) {
   const bool variant = (name.ends_with('f') || name.ends_with('l')) && known(name.substr(0, name.size() - 1));
   // NAME_OK is POSIX's F_OK, R_OK, W_OK or X_OK; tc_simd.h and others are files of the package.
   const bool access = name.size() == 1 && std::string_view("frwx").find(name[0]) != std::string_view::npos;
-  return known(name) || variant || access || name.ends_with("_t") || name.ends_with("_dims") ||
+  const bool header = std::find(std::begin(kHeaders), std::end(kHeaders), name) != std::end(kHeaders);
+  return known(name) || header || variant || access || name.ends_with("_t") || name.ends_with("_dims") ||
          name.starts_with("cuda") || (name.starts_with("tc_") && !name.ends_with("_model"));
 }
 
