@@ -35,9 +35,8 @@ std::string counted(const IoTensor& t, const Program& p, const ProgramNames& n) 
 
 // 5x(n + 1)x8
 std::string shape_words(const Dims& dims) {
-  std::string s = to_text(to_shape(dims));
-  if (std::none_of(dims.begin(), dims.end(), is_open)) return s;
-  s.clear();
+  if (std::none_of(dims.begin(), dims.end(), is_open)) return to_text(to_shape(dims));
+  std::string s;
   for (const int64_t n : dims) {
     const std::string axis = is_open(n) ? axis_text(n) : to_text(n);
     s += (s.empty() ? "" : "x") + (axis.find(' ') == std::string::npos ? axis : "(" + axis + ")");

@@ -140,14 +140,23 @@ std::vector<GraphReader::Reference> GraphReader::outputs(RunTimeSizes& sizes) {
   return names;
 }
 
+namespace {
+
+/// Null: the input is no size.
+const SizeInput* size_input(const RunTimeSizes& sizes, size_t input) {
+  const auto it =
+      std::find_if(sizes.chosen.begin(), sizes.chosen.end(), [&](const SizeInput& c) { return c.input == input; });
+  return it == sizes.chosen.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
 /// Of an output that is counted by inputs: are these sizes, and is their sum never below 0?
 void GraphReader::check_sum(const OutputSize& size, const RunTimeSizes& sizes, const Place& at) {
   auto least = double(size.sum.addend);
   for (const SizeSum::Term& t : size.sum.terms) {
-    const auto chosen =
-        std::find_if(sizes.chosen.begin(), sizes.chosen.end(), [&](const SizeInput& c) { return c.input == t.input; });
-    if (chosen == sizes.chosen.end())
-      r_.fail(at, "input " + tc::to_text(int64_t(t.input)) + ", which counts the output, is no size");
+    const SizeInput* chosen = size_input(sizes, t.input);
+    if (!chosen) r_.fail(at, "input " + tc::to_text(int64_t(t.input)) + ", which counts the output, is no size");
     least += double(t.factor) * double(t.factor > 0 ? chosen->least : chosen->most);
   }
   if (least < 0) r_.fail(at, "what counts the output may be below 0");
@@ -159,9 +168,9 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, Run
   for (const OutputSize& size : sizes.outputs) {
     const Place at = names[size.output].at;
     const std::vector<Value*>& counts = size.of_inputs() ? s.g.inputs() : values;
-    std::vector<size_t> by = {size.count};
-    if (size.of_inputs()) by.clear();
+    std::vector<size_t> by;
     for (const SizeSum::Term& t : size.sum.terms) by.push_back(t.input);
+    if (!size.of_inputs()) by.push_back(size.count);
     for (const size_t k : by)
       if (k >= counts.size())
         r_.fail(at, (size.of_inputs() ? "there is no input " : "there is no output ") + tc::to_text(int64_t(k)));
@@ -229,7 +238,7 @@ void GraphReader::input(Scope& s, RunTimeSizes& sizes) {
 void GraphReader::check_inputs(const Graph& g, const RunTimeSizes& sizes) {
   const auto check = [&](const SizeSum& sum, size_t input) {
     for (const SizeSum::Term& t : sum.terms)
-      if (std::none_of(sizes.chosen.begin(), sizes.chosen.end(), [&](const auto& c) { return c.input == t.input; }))
+      if (!size_input(sizes, t.input))
         r_.fail(r_.peek().at, "input " + tc::to_text(int64_t(t.input)) + ", which counts " +
                                   shown({g.inputs()[input]->name.raw(), 1}) + ", is no size");
   };

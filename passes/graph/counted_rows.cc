@@ -93,8 +93,10 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   const bool from_front = (n->is("CumSum") || n->is("CumProd")) && n->attr_int("reverse", 0) == 0;
   if (!from_front) inputs[0] = filled(g, n, x, size, fill);
   Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);
-  for (const BoundedSize& s : std::vector<BoundedSize>(from_front ? sizes(x) : std::vector<BoundedSize>()))
-    note(whole, s);
+  if (from_front) {
+    note(whole, size);
+    note_others(whole, x, size.axis);
+  }
   Attrs attrs = {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}};
   if (n->is("Softmax")) attrs["least"] = std::max<int64_t>(0, counts_.least(form_along(x, size.axis)));
   Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name}, std::move(attrs), "tc");

@@ -49,6 +49,18 @@ bool same_formulas(const TensorFn& a, const TensorFn& b) {
                     });
 }
 
+/// The function where these axes have `size` elements; nothing if the operator does not take that, or means something else then.
+std::optional<TensorFn> same_with_size(const Node& n, const TensorFn& fn, const std::vector<OperandAxis>& operands,
+                                       int64_t size) {
+  try {
+    TensorFn other = with_size(n, operands, size);
+    const bool same = other.outputs.size() == fn.outputs.size() && same_formulas(fn, other);
+    return same ? std::optional(std::move(other)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Adds the axes that are `size` where they were `capacity`. False if one is another size.
 bool compare(const Dims& was, const Dims& is, int64_t capacity, int64_t size, std::set<int>& axes) {
   if (was.size() != is.size()) return false;
@@ -69,13 +81,8 @@ std::optional<std::vector<std::set<int>>> axes_by_shape(const Node& n, const Ten
       return std::nullopt;
   std::vector<std::set<int>> axes(fn.outputs.size());
   for (const int64_t size : {capacity - 1, capacity / 2}) {
-    std::optional<TensorFn> other;
-    try {
-      other = with_size(n, operands, size);
-    } catch (const Error&) {  // the operator does not take that size
-      return std::nullopt;
-    }
-    if (other->outputs.size() != fn.outputs.size() || !same_formulas(fn, *other)) return std::nullopt;
+    const auto other = same_with_size(n, fn, operands, size);
+    if (!other) return std::nullopt;
     for (size_t k = 0; k < axes.size(); k++) {
       std::set<int> grown;
       if (!compare(static_dims(fn.outputs[k]->shape), static_dims(other->outputs[k]->shape), capacity, size, grown))
@@ -92,13 +99,8 @@ std::optional<std::vector<std::set<int>>> growing_axes(const Node& n, const Tens
   std::vector<std::set<int>> axes(fn.outputs.size());
   // By one the number that a formula has may be the same in its type.
   for (const int64_t size : {capacity > 1 ? capacity - 1 : capacity + 1, capacity > 3 ? capacity / 2 : capacity + 2}) {
-    std::optional<TensorFn> other;
-    try {
-      other = with_size(n, operands, size);
-    } catch (const Error&) {  // the operator does not take that size
-      return std::nullopt;
-    }
-    if (other->stages.size() != fn.stages.size() || !same_formulas(fn, *other)) return std::nullopt;
+    const auto other = same_with_size(n, fn, operands, size);
+    if (!other) return std::nullopt;
     for (size_t k = 0; k < axes.size(); k++) {
       const Dims was = static_dims(fn.outputs[k]->shape), is = static_dims(other->outputs[k]->shape);
       for (size_t d = 0; d < was.size(); d++)

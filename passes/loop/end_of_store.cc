@@ -92,7 +92,6 @@ std::optional<Expr> end_of_store(const For& f, const Expr& number, const LiveCoo
   if (rest == INT64_MIN) return std::nullopt;
   needed.constant -= c.at.constant + rest;
   exact = exact && step.by == c.unit && step.group == 1 && !step.vectors;
-  if (step.vectors) return ceil_div(needed, step.by);  // vectors that lie between others take several places a lane
   const Expr groups = ceil_div(needed, step.by);
   return step.group == 1 ? groups : groups * Expr(step.group);
 }

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -30,10 +31,14 @@
 namespace tc {
 namespace {
 
-/// A value that is `taken` where the loop's variable is less than `end`, and elsewhere nothing to the sum.
-struct Guarded {
-  Expr end, taken;
+/// Where a sum ends: it adds nothing unless step * (the loop's variable) + rest < end.
+struct End {
+  Expr condition, end;
+  int64_t step = 1;
+  Expr rest = {};  // null: none
 };
+/// What a condition says of the loop's variable, if it is such a one. The names inside of the loop stand for their values.
+using Compared = std::function<std::optional<End>(const Expr& condition, const VarMap& lets)>;
 
 Expr without_lanes(const Expr& e) {
   const Broadcast* b = as<Broadcast>(e);
@@ -76,22 +81,18 @@ std::optional<double> number(const Expr& e) {
 }
 
 // The condition may stand inside of what is added: |x| and x * x are nothing, where x is.
-std::optional<Guarded> guarded(const Expr& value, const Expr& nothing, const Var& v) {
-  Expr condition;
-  walk(value, [&](const Expr& e) {
-    const Select* k = as<Select>(e);
-    if (k && !condition && bool(end_by(k->condition, v))) condition = k->condition;
-    return !condition;
-  });
-  const auto behind = condition ? number(where(value, condition, false)) : std::nullopt,
-             none = as_const_number(nothing);
-  if (!behind || !none || *behind != *none) return {};
-  return Guarded{end_by(condition, v), where(value, condition, true)};
-}
-
-std::optional<Guarded> guarded(const Store& s, const Var& v) {
+std::optional<End> end_of(const Store& s, const VarMap& lets, const Compared& compared) {
   const Expr nothing = s.reduce ? identity_of(*s.reduce, s.buffer->dtype) : Expr();
-  return nothing ? guarded(s.value, nothing, v) : std::nullopt;
+  const auto none = nothing ? as_const_number(nothing) : std::nullopt;
+  std::optional<End> found;
+  if (!none) return found;
+  walk(s.value, [&](const Expr& e) {
+    const Select* k = as<Select>(e);
+    const auto end = k && !found ? compared(k->condition, lets) : std::nullopt;
+    if (end && number(where(s.value, k->condition, false)) == none) found = end;
+    return !found;
+  });
+  return found;
 }
 
 /// Is `e` the same in all iterations of the loop? What it asks for is not written or defined inside.
@@ -106,113 +107,103 @@ bool is_invariant(const Expr& e, const For& loop) {
   return same;
 }
 
-/// Where all sums of the loop end; null if one does not, or if it does anything else.
-Expr common_end(const For& loop) {
-  Expr end;
-  bool fits = true;
-  walk(loop.body, [&](const Stmt& s) {
-    if (const Store* k = as<Store>(s)) {
-      const auto g = guarded(*k, loop.var);
-      fits = fits && g && (!end || structurally_equal(end, g->end));
-      if (fits) end = g->end;
-    } else {
-      fits = fits && (as<For>(s) || as<Let>(s) || as<Seq>(s) || as<Comment>(s));
-    }
-    return fits;
-  });
-  if (!fits || !end) return {};
-  return is_invariant(end, loop) ? end : Expr();
+/// The ends of the sums of a statement, which are one. False if one has none, or another, or if the statement does anything else.
+bool add_ends(const Stmt& s, const VarMap& lets, const Compared& compared, std::vector<End>& all) {
+  if (!s) return true;
+  if (const Seq* k = as<Seq>(s))
+    return std::all_of(k->list.begin(), k->list.end(), [&](const Stmt& x) { return add_ends(x, lets, compared, all); });
+  if (const Comment* k = as<Comment>(s)) return add_ends(k->body, lets, compared, all);
+  if (const For* k = as<For>(s)) return add_ends(k->body, lets, compared, all);
+  if (const Let* k = as<Let>(s)) {
+    VarMap inside = lets;
+    inside[k->var.get()] = substitute(k->value, lets);
+    return add_ends(k->body, inside, compared, all);
+  }
+  const Store* k = as<Store>(s);
+  const auto here = k ? end_of(*k, lets, compared) : std::nullopt;
+  if (!here || (!all.empty() && !(structurally_equal(all[0].end, here->end) && all[0].step == here->step)))
+    return false;
+  all.push_back(*here);
+  return true;
 }
 
-/// Loops that end behind the last element of their sums, which one of several threads adds to.
-class SharedSums {
- public:
-  explicit SharedSums(const Stmt& all) {
-    walk(all, [&](const Stmt& s) {
-      if (const For* f = as<For>(s)) add_range(f->var, loop_range(*f, ranges_));
-      if (const Let* k = as<Let>(s)) add_range(k->var, interval(k->value, ranges_));
-      return true;
-    });
-  }
-  /// The loop with that end; null if one of its sums has none, or if it does anything else.
-  Stmt ended(const For& loop) const {
-    const int64_t extent = as_const_int(loop.extent).value_or(0);
-    End all;
-    if (extent < 1 || !find_end(loop.body, {}, loop.var, all) || !bool(all.end) || !is_invariant(all.end, loop))
-      return {};
-    if (all.step > INT64_MAX / extent || !is_open(extent * all.step)) return {};
-    const Var n = make_var("n");
-    return let(n, max(min(all.end, Expr(extent * all.step)), Expr(0)),
-               tc::loop(loop.var, floor_div(Expr(n) + Expr(all.step - 1), Expr(all.step)), loop.body));
-  }
+/// Of all sums of the loop; none if they do not end at one number, which is the same in all iterations.
+std::vector<End> ends_of(const For& loop, const Compared& compared) {
+  std::vector<End> all;
+  const bool known = add_ends(loop.body, {}, compared, all) && !all.empty() && is_invariant(all[0].end, loop);
+  return known ? all : std::vector<End>();
+}
 
- private:
-  struct End {
-    Expr end;
-    int64_t step = 0;  // of the loop's variable
+/// A loop whose variable is what is compared needs no condition in front of its end.
+Stmt ended_exactly(const For& loop) {
+  const Compared compared = [&](const Expr& condition, const VarMap&) {
+    const Expr end = end_by(condition, loop.var);
+    return end ? std::optional(End{condition, end}) : std::nullopt;
   };
-  /// Copies of loops share their variables.
-  void add_range(const Var& v, const Range& r) {
-    const auto [it, is_new] = ranges_.try_emplace(v.get(), r);
-    if (!is_new) it->second = {std::min(it->second.min, r.min), std::max(it->second.max, r.max)};
-  }
-  /// `lets`: names inside of the loop. False if the statement does anything but add to sums of one end.
-  bool find_end(const Stmt& s, const VarMap& lets, const Var& v, End& all) const {
-    if (!s) return true;
-    if (const Seq* k = as<Seq>(s))
-      return std::all_of(k->list.begin(), k->list.end(), [&](const Stmt& x) { return find_end(x, lets, v, all); });
-    if (const Comment* k = as<Comment>(s)) return find_end(k->body, lets, v, all);
-    if (const For* k = as<For>(s)) return find_end(k->body, lets, v, all);
-    if (const Let* k = as<Let>(s)) {
-      VarMap inside = lets;
-      inside[k->var.get()] = substitute(k->value, lets);
-      return find_end(k->body, inside, v, all);
-    }
+  const std::vector<End> all = ends_of(loop, compared);
+  if (all.empty()) return {};
+  const Stmt body = rewrite(loop.body, {}, [&](const Stmt& s) -> Stmt {
     const Store* k = as<Store>(s);
-    const auto here = k && k->reduce ? end_of(*k, lets, v) : std::nullopt;
-    if (!here || (bool(all.end) && !(structurally_equal(all.end, here->end) && all.step == here->step))) return false;
-    all = *here;
-    return true;
-  }
-  std::optional<End> end_of(const Store& s, const VarMap& lets, const Var& v) const {
-    const Expr nothing = identity_of(*s.reduce, s.buffer->dtype);
-    const auto none = nothing ? as_const_number(nothing) : std::nullopt;
-    std::optional<End> found;
-    walk(s.value, [&](const Expr& e) {
-      const Select* k = as<Select>(e);
-      const Apply* less = k ? as<Apply>(k->condition) : nullptr;
-      if (found || !less || less->op != Op::Lt || less->args[0]->dtype != DType::I64) return !found;
-      // at / d < end   <=>   at < d * end
-      Expr at = substitute(less->args[0], lets), end = less->args[1];
-      const Apply* part = as<Apply>(at);
-      const int64_t d = part && part->op == Op::FloorDiv ? as_const_int(part->args[1]).value_or(0) : 0;
-      if (d > 0) at = part->args[0], end = end * Expr(d);
-      const auto step = step_of(at, v);
-      if (step && none && number(where(s.value, k->condition, false)) == none) found = {end, *step};
-      return !found;
-    });
-    return found;
-  }
-  /// By how much `e` is larger in the next iteration, if it is no less than that times the loop's variable.
-  std::optional<int64_t> step_of(const Expr& e, const Var& v) const {
-    Linear rest;
-    int64_t step = 0;
-    const Linear all = linear_form(e);
-    for (const Linear::Term& t : all.terms) {
-      const VarRef* r = as<VarRef>(t.atom);
-      if (r && r->var == v)
-        step = t.coefficient;
-      else
-        rest.add(t.atom, t.coefficient);
-    }
-    rest.constant = all.constant;
-    const Expr others = to_expr(rest);
-    if (step <= 0 || uses_var(others, v) || interval(others, ranges_).min < 0) return std::nullopt;
-    return step;
-  }
+    if (!k) return {};
+    return store(k->buffer, k->index, where(k->value, end_of(*k, {}, compared)->condition, true), k->reduce, k->count);
+  });
+  const Var n = make_var("n");
+  return let(n, max(min(all[0].end, loop.extent), Expr(0)), tc::loop(loop.var, Expr(n), body));
+}
 
-  Ranges ranges_;  // of all loops' variables, and of names
-};
+/// at < end, where the next iteration's `at` is larger by one number.
+std::optional<End> compared_in_steps(const Expr& condition, const VarMap& lets, const Var& v) {
+  const Apply* less = as<Apply>(condition);
+  if (!less || less->op != Op::Lt || less->args[0]->dtype != DType::I64) return std::nullopt;
+  // at / d < end   <=>   at < d * end
+  Expr at = substitute(less->args[0], lets), end = less->args[1];
+  const Apply* part = as<Apply>(at);
+  const int64_t d = part && part->op == Op::FloorDiv ? as_const_int(part->args[1]).value_or(0) : 0;
+  if (d > 0) at = part->args[0], end = end * Expr(d);
+  const Linear all = linear_form(at);
+  Linear rest;
+  int64_t step = 0;
+  rest.constant = all.constant;
+  for (const Linear::Term& t : all.terms) {
+    const VarRef* r = as<VarRef>(t.atom);
+    if (r && r->var == v)
+      step = t.coefficient;
+    else
+      rest.add(t.atom, t.coefficient);
+  }
+  const Expr others = to_expr(rest);
+  if (step <= 0 || uses_var(others, v)) return std::nullopt;
+  return End{condition, end, step, others};
+}
+
+/// Of all loops' variables, and of names: copies of loops share theirs.
+Ranges ranges_in(const Stmt& all) {
+  Ranges ranges;
+  const auto add = [&](const Var& v, const Range& r) {
+    const auto [it, is_new] = ranges.try_emplace(v.get(), r);
+    if (!is_new) it->second = {std::min(it->second.min, r.min), std::max(it->second.max, r.max)};
+  };
+  walk(all, [&](const Stmt& s) {
+    if (const For* f = as<For>(s)) add(f->var, loop_range(*f, ranges));
+    if (const Let* k = as<Let>(s)) add(k->var, interval(k->value, ranges));
+    return true;
+  });
+  return ranges;
+}
+
+/// A loop of `kernel` that adds to sums which have no upper bound, and which it shares with other threads.
+Stmt ended_in_steps(const For& loop, const Stmt& kernel) {
+  const std::vector<End> all = ends_of(
+      loop, [&](const Expr& condition, const VarMap& lets) { return compared_in_steps(condition, lets, loop.var); });
+  const int64_t extent = as_const_int(loop.extent).value_or(0);
+  if (all.empty() || extent < 1 || all[0].step > INT64_MAX / extent || !is_open(extent * all[0].step)) return {};
+  const Ranges ranges = ranges_in(kernel);
+  if (std::any_of(all.begin(), all.end(), [&](const End& e) { return interval(e.rest, ranges).min < 0; })) return {};
+  const int64_t step = all[0].step;
+  const Var n = make_var("n");
+  return let(n, max(min(all[0].end, Expr(extent * step)), Expr(0)),
+             tc::loop(loop.var, floor_div(Expr(n) + Expr(step - 1), Expr(step)), loop.body));
+}
 
 /// A loop that does something for its first iterations only ends behind these.
 Stmt ended_by_condition(const For& loop) {
@@ -226,21 +217,12 @@ Stmt ended_by_condition(const For& loop) {
 }  // namespace
 
 Stmt end_sums(const Stmt& s) {
-  const SharedSums shared(s);
   return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     if (!f || f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as<IntImm>(f->extent)) return {};
-    const Expr end = common_end(*f);
-    if (!end) {
-      const Stmt ended = ended_by_condition(*f);
-      return ended ? ended : shared.ended(*f);
-    }
-    const Stmt body = rewrite(f->body, {}, [&](const Stmt& y) -> Stmt {
-      const Store* k = as<Store>(y);
-      return k ? store(k->buffer, k->index, guarded(*k, f->var)->taken, k->reduce, k->count) : Stmt();
-    });
-    const Var n = make_var("n");
-    return let(n, max(min(end, f->extent), Expr(0)), loop(f->var, Expr(n), body));
+    Stmt ended = ended_exactly(*f);
+    if (!ended) ended = ended_by_condition(*f);
+    return ended ? ended : ended_in_steps(*f, s);
   });
 }
 

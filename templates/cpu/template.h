@@ -71,8 +71,10 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a);
 /// Attention over keys of which the mask says at run time how many there are. Declines strict_fp, others than f32, heads that are
 /// no whole vectors, and what is written otherwise than the definition in ir/ops/attention.cc.
 std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
-/// Takes every function.
+/// Functions of which stages in front of a sum have no upper bound: these are computed where they are read. Declines where one would
+/// have to be stored.
 std::optional<Scheduled> schedule_inlined(const TemplateArgs& a);
+/// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 /// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
 /// step is possible.

@@ -52,7 +52,7 @@ std::string why_no_launches(const Stmt& s) {
 // Memory that threads share may need a barrier where not all of them come by, which the placing of barriers finds; "" if not.
 std::string why_no_barriers(const Stmt& s) {
   try {
-    synchronise(simplify(s));
+    synchronise(s);
   } catch (const InternalError& e) {
     return e.what();
   }
@@ -62,8 +62,9 @@ std::string why_no_barriers(const Stmt& s) {
 }  // namespace
 
 std::string why_no_kernel(const Stmt& s) {
-  const std::string why = why_no_launches(simplify(s));  // a loop of one block is none
-  return why.empty() ? why_no_barriers(s) : why;
+  const Stmt simple = simplify(s);  // a loop of one block is none
+  const std::string why = why_no_launches(simple);
+  return why.empty() ? why_no_barriers(simple) : why;
 }
 
 std::optional<Scheduled> cuda_naive(const CudaArgs& a) {
