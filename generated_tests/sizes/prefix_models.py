@@ -70,5 +70,5 @@ def bordered(b):
 
 
 BOUNDED = [(longer_and_shorter, {"n": (1, 12)}), (ends, {"n": (2, 19)}), (bordered, {"n": (1, 17)}), (counted_words, {"seq": (1, 40)}), (prefix_sums, {"n": (0, 21)}), (behind_the_last, {"n": (1, 9)}), (means_of_words, {"seq": (1, 40)})]
-ENDLESS = [(longer_and_shorter, {"n": (1, None)}), (ends, {"n": (2, None)}), (bordered, {"n": (1, None)}), (counted_words, {"seq": (1, None)}), (prefix_sums, {"n": (1, None)}), (means_of_words, {"seq": (1, None)})]
+ENDLESS = [(prefix_sums, {"n": (0, None)}), (longer_and_shorter, {"n": (1, None)}), (ends, {"n": (2, None)}), (bordered, {"n": (1, None)}), (counted_words, {"seq": (1, None)}), (prefix_sums, {"n": (1, None)}), (means_of_words, {"seq": (1, None)})]
 NEEDS_BOUND = [(behind_the_last, {"n": (1, None)})]

@@ -22,9 +22,11 @@ namespace tc {
 namespace {
 
 // The few, and so many in a row that some of them leave the last tile as empty as it gets, also where each of the size is several
-// rows: 9 * n rows in tiles of 14.
-std::vector<int64_t> capacities() {
+// rows: 9 * n rows in tiles of 14. None, where a run may have none: what is always stored is stored then, too.
+std::vector<int64_t> capacities(const Program& p) {
   std::vector<int64_t> list = {1, 2, 3};
+  const auto may_be_none = [](const IoTensor& t) { return t.is_size && is_open(t.most) && t.least == 0; };
+  if (std::any_of(p.inputs.begin(), p.inputs.end(), may_be_none)) list.push_back(0);
   for (int64_t k = 0; k < 64; k++) list.push_back(720'720 * 64 + k);
   return list;
 }
@@ -33,7 +35,7 @@ constexpr int64_t kOverhang = 128;  // rows that tiles may reach beyond the last
 
 class OpenPlan {
  public:
-  OpenPlan(Program& p, const std::vector<ScratchUse>& uses) : p_(p), uses_(uses) {}
+  OpenPlan(Program& p, const std::vector<ScratchUse>& uses) : p_(p), uses_(uses), capacities_(capacities(p)) {}
 
   void run() {
     for (const Weight& w : p_.weights)
@@ -78,7 +80,7 @@ class OpenPlan {
       return o.kind == Operand::Kind::Slot && is_open(p_.slots[size_t(o.index)].bytes);
     };
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
-    for (const int64_t capacity : capacities()) {
+    for (const int64_t capacity : capacities_) {
       std::vector<std::optional<Range>> elements;
       elements.reserve(c.operands.size());
       for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
@@ -221,6 +223,7 @@ class OpenPlan {
 
   Program& p_;
   const std::vector<ScratchUse>& uses_;
+  const std::vector<int64_t> capacities_;
   std::vector<int64_t> overhang_;
   std::map<int, Range> tables_;  // by weight
   std::set<int> filled_;         // slots of inputs, behind which stand copies of what there is

@@ -100,6 +100,20 @@ Program rows_of(const std::function<Expr(const Expr& batch, const Expr& seq)>& r
   return p;
 }
 
+// y[0] = .. in front of the loop over the others: also where there are none.
+TEST(PlanOpenSizes, AnElementThatIsAlwaysStoredHasRoomInARunOfNone) {
+  for (const int64_t least : {0, 1}) {
+    Program p = program();
+    p.inputs[0].least = least;
+    const int y = add_slot(p, kOpenSize, 4, 0, 1);
+    add_call(p, y, 1, 1, 1);
+    Kernel& k = p.kernels[0];
+    k.body = seq({store(k.params[1].buffer, {Expr(0)}, make_float(DType::F32, 0)), k.body});
+    plan_open_sizes(p, {});
+    EXPECT_EQ(open_number(p.slots[0].bytes).rest, least == 0 ? 4 : 0);
+  }
+}
+
 TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
   Program p = program();
   const int y = add_slot(p, kOpenSize, 40, 0, 1);
