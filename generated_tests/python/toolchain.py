@@ -146,6 +146,18 @@ class Toolchain:
                 raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
 
 
+class OneSourceToolchain(Toolchain):
+    """Builds C packages as one translation unit each, so that a compiler starts once and reads the headers of intrinsics once."""
+
+    def commands(self, package, program):
+        if not self.same(package):
+            return super().commands(package, program)
+        sources = sorted(path for path in package.rglob("*.c") if path.name != "main.c")
+        (package / "all.h").write_text(included([], self.declarations))
+        source = one_source(package, "all.c", package / "all.h", [*sources, package / "main.c"])
+        return [[*self.base, f"-I{package}", source, *sorted(package.rglob("*.S")), self.program, "-lm", "-o", program]]
+
+
 def precompile(folder, command, headers, declarations_of_program):
     """A header, compiled once, that a file includes before all others: `headers`, and instead of tc_main.h its declarations."""
     header = folder / "headers.h"

@@ -8,6 +8,7 @@ import endless_attention
 import inner_models
 import lookup_models
 import loop_models
+import mask_models
 import open_models
 import prefix_models
 from endless_models import every_second, few_channels, fresh_states, last_input, last_rows, masked, newer_trees, numbered, overhang, pointwise, rows, scanned_columns, summed, thirds, trees, words
@@ -398,7 +399,7 @@ def corners(b):
     b.output(b.op("Mul", x, b.op("EyeLike", x)))
 
 
-ALL = prefix_models.BOUNDED + [
+ALL = prefix_models.BOUNDED + mask_models.BOUNDED + [
     (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention_models.attention, {"batch": (1, 3), "seq": (1, 13)}),
     (attention_models.attention, {"batch": (2, 2), "seq": (1, 40)}), (attention_models.attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_models.attention_of_one, {"seq": (1, 64)}),
     (attention_models.masked_attention, {"batch": (1, 3), "seq": (1, 40)}), (attention_models.masked_attention, {"batch": (2, 2), "seq": (1, 37)}), (attention_models.masked_attention, {"batch": (1, 1), "seq": (1, 33)}),
@@ -418,7 +419,7 @@ ALL = prefix_models.BOUNDED + [
 
 
 # Sizes without an upper bound: instances are made for some.
-ENDLESS = prefix_models.ENDLESS + [
+ENDLESS = prefix_models.ENDLESS + mask_models.ENDLESS + [
     (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (dense, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
     (overhang, {"batch": (1, None)}), (last_input, {"batch": (1, None)}), (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (trees, {"batch": (0, None)}), (trees, {"batch": (1, 40)}),
     (newer_trees, {"batch": (1, None)}), (newer_trees, {"batch": (1, 9)}), (attention_models.attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
@@ -438,9 +439,9 @@ NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
 
 EVERY = ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND
 # Layers and sums from the front that keep what grows between their launches, attention over a text, what is found by positions that are computed.
-NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "two_sizes", "thirds",
+NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "thirds",
                        "every_second", "scanned_columns", *(build.__name__ for build, _ in endless_attention.ENDLESS)}
-NEEDS_BOUND_ON_CUDA = [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
+NEEDS_BOUND_ON_CUDA = mask_models.NEEDS_BOUND_ON_CUDA + [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
 NO_KERNELS_ON_CUDA = [(words, {"batch": (1, None)})]
 
 

@@ -5,6 +5,7 @@
 #include "ir/loop/conditions.h"
 #include "ir/ops/families.h"
 #include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
@@ -250,6 +251,13 @@ void define_append(OpBuilder& b) {
   b.output(0, y[0]);
 }
 
+/// Scale and zero point of DynamicQuantizeLinear, whose largest elements are sought in `high` and whose least ones in `low`.
+void define_quantized_range(OpBuilder& b) {
+  const auto [scale, zero_point] = quantized_range(b, b.in(0), b.in(1));
+  b.output(0, scale);
+  b.output(1, zero_point);
+}
+
 }  // namespace
 
 OpFamily internal_ops() {
@@ -296,6 +304,7 @@ OpFamily internal_ops() {
        "x counts",
        "",
        "tc"},
+      {"quantized_range", 1, {}, define_quantized_range, "high low", "", "tc"},
       {"exactly", 1, {{"axis", int64_t(0)}, {"size", int64_t(0)}}, define_exactly, "x count", "", "tc"},
   };
 }

@@ -33,6 +33,12 @@ OpFamily qlinear_ops();             // microsoft: quantised operators
 bool expand_dft(Graph& g, Node* n);
 bool expand_stft(Graph& g, Node* n);
 
+/// The scale (f32) and the zero point (u8) of what lies between 0, the largest element of `high` and the least of `low`; both have rank 0.
+struct QuantizedRange {
+  Tensor scale, zero_point;
+};
+QuantizedRange quantized_range(OpBuilder& op, const Tensor& high, const Tensor& low);
+
 /// x quantised by its own range, as DynamicQuantizeLinear does: u8 values, an f32 scale and a u8 zero point (rank 0).
 struct DynamicQuantization {
   Tensor y, scale, zero_point;

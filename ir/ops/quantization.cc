@@ -105,23 +105,28 @@ Granularity read_granularity(OpBuilder& op, int quantized, int scale_input, int 
   return g;
 }
 
-DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x) {
+QuantizedRange quantized_range(OpBuilder& op, const Tensor& high, const Tensor& low) {
   const DType f = DType::F32;
-  if (x.dtype() != f) op.reject("only float32 is quantised by its own range", 0);
   // Both limits start at zero, which the range always holds.
-  auto limit = [&](const std::string& name, Op join) {
+  auto limit = [&](const std::string& name, Op join, const Tensor& x) {
     return op.reduce(
         name, join, f, {}, x.dims(), [&](const Exprs&, const Exprs& r) { return x(r); }, {}, zero(f));
   };
-  const Tensor high = limit("max", Op::Max), low = limit("min", Op::Min);
+  const Tensor largest = limit("max", Op::Max, high), least = limit("min", Op::Min, low);
   const Expr top = make_const(f, 255);
   const Tensor scale = op.compute("scale", f, {}, [&](const Exprs&) {
-    const Expr range = high({}) - low({});
+    const Expr range = largest({}) - least({});
     return select(eq(range, zero(f)), make_const(f, 1), range / top);
   });
   const Tensor zero_point = op.compute("zero_point", DType::U8, {}, [&](const Exprs&) {
-    return to_integer(min(max(zero(f) - low({}) / scale({}), zero(f)), top), {}, DType::U8);
+    return to_integer(min(max(zero(f) - least({}) / scale({}), zero(f)), top), {}, DType::U8);
   });
+  return {scale, zero_point};
+}
+
+DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x) {
+  if (x.dtype() != DType::F32) op.reject("only float32 is quantised by its own range", 0);
+  const auto [scale, zero_point] = quantized_range(op, x, x);
   const Tensor y = op.compute("quantize", DType::U8, x.dims(),
                               [&](const Exprs& i) { return to_integer(x(i) / scale({}), zero_point({}), DType::U8); });
   return {y, scale, zero_point};

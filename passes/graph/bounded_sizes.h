@@ -187,6 +187,21 @@ class BoundedSizes {
   bool from_front(const Value* v, int& budget);
   bool lie_below(const Value* at, const std::vector<SizeForm>& lengths) const;
   void count_positions(Graph& g, Node* n);
+  // counted_indexing.cc
+  /// Positions that are a sum of numbers in order, 0, 1, ..., along axes, each times a size, and a size.
+  struct PositionForm {
+    std::map<int64_t, SizeForm> axes;
+    SizeForm added;
+    PositionForm plus(const PositionForm& other) const;
+    PositionForm times(const SizeForm& factor) const;
+  };
+  static std::optional<PositionForm> counted_up(const TensorData& c);
+  std::optional<PositionForm> positions_in_order(const Value* v, int& budget);
+  /// The same of an operand that is broadcast to `whole`.
+  std::optional<PositionForm> aligned_positions(const Value* part, const Value* whole, int& budget);
+  std::optional<PositionForm> sum_or_product(const Node& n, const Value* v, int& budget);
+  std::optional<PositionForm> reshaped_positions(const Value* from, const Value* to, int& budget);
+  Node* take_in_order(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
   // counted_distinct.cc
   Node* distinct(Graph& g, Node* n);
@@ -260,6 +275,7 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  Node* quantize_by_range(Graph& g, Node* n);
   Node* number_of_text(Graph& g, Node* n);
   Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);

@@ -5,7 +5,7 @@
 //   y = LayerNormalization(x, s, b)          ->   the same over the axes from `axis` on, times s, plus b; RMSNormalization without the mean
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y = MeanVarianceNormalization(x)         ->   d = x - ReduceMean(x, axes)   y = d / (sqrt(ReduceMean(d d, axes)) + 1e-9)
-//   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
+//   y, s, z = DynamicQuantizeLinear(x)       ->   s, z = tc.quantized_range(-inf behind x, inf behind x)   y = QuantizeLinear(x, s, z)
 //   y = Cast(x) {to = f32}   x of text       ->   y = tc.number_of_text(x, n): what lies behind need not be a number
 //   y = QLinearConcat(s, z, a, sa, za, ...)  ->   y = QuantizeLinear(Concat(DequantizeLinear(a, sa, za), ...), s, z)
 // TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
@@ -119,12 +119,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
   if (n->is("STFT")) return frames(g, n);
   if (n->is("Cast") && x->type.dtype == DType::String) return number_of_text(g, n);
-  if (n->is("DynamicQuantizeLinear")) {
-    for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
-      g.set_input(n, 0, filled(g, n, n->inputs[0], size, "zero"));
-    note_sized(g, n, x, forms(x));
-    return n;
-  }
+  if (n->is("DynamicQuantizeLinear")) return quantize_by_range(g, n);
   if (n->is("ReverseSequence")) return reverse(g, n);
   if (counts_from_front(*n)) {
     note_sized(g, n, x, forms(x));
@@ -199,6 +194,23 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
   shape[2] = fixed_size(channels / groups);
   Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
   return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+// The range is that of what is counted; what lies behind may be any byte.
+Node* BoundedSizes::quantize_by_range(Graph& g, Node* n) {
+  Value *x = n->inputs[0], *y = n->outputs[0], *high = x, *low = x;
+  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x))) {
+    high = filled(g, n, high, size, "lowest");
+    low = filled(g, n, low, size, "highest");
+  }
+  std::vector<ModelText> names = {derived(y->name, "_scale"), derived(y->name, "_zero_point")};
+  for (size_t k = 1; k < n->outputs.size(); k++)
+    if (n->outputs[k]) names[k - 1] = n->outputs[k]->name;
+  Node* range = insert_for(g, *n, n, "quantized_range", {high, low}, names, {}, "tc");
+  infer_types(g, *range);
+  for (size_t k = 1; k < n->outputs.size(); k++)
+    if (n->outputs[k]) g.replace_uses(n->outputs[k], range->outputs[k - 1]);
+  return replaced(g, n, made(g, n, "QuantizeLinear", {x, range->outputs[0], range->outputs[1]}, y->name));
 }
 
 Node* BoundedSizes::number_of_text(Graph& g, Node* n) {

@@ -141,6 +141,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("ScatterElements") || n->is("ScatterND")) return scatter(g, n);
   if (n->is("TensorScatter")) scatter_rows(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  if (Node* view = take_in_order(g, n); view != n) return view;
   if (n->is("Tile")) return tile(g, n);
   if (n->is("Compress")) return choose(g, n);
   if (n->is("Unique")) return distinct(g, n);

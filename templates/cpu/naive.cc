@@ -135,20 +135,29 @@ void vectorize_innermost(Schedule& loops) {
 
 }  // namespace
 
+namespace {
+
+// Whether what a stage gives to others has no upper bound.
+bool grows(const Stage& s, const TensorFn& fn) {
+  const Buffer& b = s.outputs.at(0);
+  return is_static(b->shape) && has_open(static_dims(b->shape)) &&
+         std::find(fn.outputs.begin(), fn.outputs.end(), b) == fn.outputs.end();
+}
+
+}  // namespace
+
+bool keeps_open_stages(const TensorFn& fn) {
+  return std::any_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return grows(s, fn); });
+}
+
 // A sum along an axis that has no upper bound: what is put behind its last element, say, is in no memory.
 std::optional<Scheduled> schedule_inlined(const TemplateArgs& a) {
-  const auto grows = [&](const Stage& s) {
-    const Buffer& b = s.outputs.at(0);
-    return is_static(b->shape) && has_open(static_dims(b->shape)) &&
-           std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) == a.fn.outputs.end();
-  };
-  if (std::none_of(a.fn.stages.begin(), a.fn.stages.end(), grows)) return {};
   Schedule loops(a.fn, a.options, a.constant_input);
   a.plan.steps(
       loops,
       [&](Schedule& all) {
         for (const Stage& stage : a.fn.stages)
-          if (grows(stage)) all.attempt([&](Schedule& s) { s.compute_inline(s.buffer(stage)); });
+          if (grows(stage, a.fn)) all.attempt([&](Schedule& s) { s.compute_inline(s.buffer(stage)); });
         share_outermost(all, a.fn);
         vectorize_innermost(all);
       },
@@ -188,8 +197,10 @@ Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
                     std::any_of(loops.lines().begin(), loops.lines().end(), decomposes);
   s.description = loops.only({"parallel"})                ? plain
                   : loops.only({"parallel", "vectorize"}) ? plain + ", vectors along the innermost"
-                  : sums                                  ? "plain loops, sums of several results at a time"
-                                                          : join(s.steps, "; ");
+                  : loops.only({"parallel", "vectorize", "compute_inline"})
+                      ? "plain loops, the first stages inside of what reads them"
+                  : sums ? "plain loops, sums of several results at a time"
+                         : join(s.steps, "; ");
   s.family = "naive";
   return s;
 }

@@ -9,6 +9,7 @@
 #include "templates/cpu/regions.h"
 #include "templates/cpu/streaming_attention.h"
 #include "templates/cpu/template.h"
+#include "templates/fills.h"
 #include "templates/join_stages.h"
 #include "templates/known_tables.h"
 #include "templates/match/axes.h"
@@ -21,7 +22,14 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) {
     return schedule_cpu(fn, constant, a.cpu, a.options);
   };
-  return join_stages(a.fn, a.constant_input, part, false);
+  const TensorFn fn = with_fills_inside(a.fn);
+  if (fn.stages.size() < a.fn.stages.size() && fn.stages.size() == 1) return part(fn, a.constant_input);
+  return join_stages(fn, a.constant_input, part, false);
+}
+
+// Where fills inside of sums leave nothing that grows, the sums' own templates do better.
+std::optional<Scheduled> schedule_inlined_stages(const TemplateArgs& a) {
+  return keeps_open_stages(a.fn) && keeps_open_stages(with_fills_inside(a.fn)) ? schedule_inlined(a) : std::nullopt;
 }
 
 // Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
@@ -73,7 +81,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
-    {"inlined", schedule_inlined},                          // several stages, of which no memory holds the first ones
+    {"inlined", schedule_inlined_stages},                   // several stages, of which no memory holds the first ones
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything
     {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for

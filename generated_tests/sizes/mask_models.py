@@ -1,0 +1,71 @@
+"""Language models as PyTorch exports them: masks indexed by numbers in order, products of bytes by their own range."""
+import numpy as np
+from onnx import TensorProto
+
+
+def numbers(b, size, *axes):
+    """0, 1, ... size - 1, with more axes of one element."""
+    y = b.op("Range", b.scalar(0, np.int64), size, b.scalar(1, np.int64))
+    for axis in axes:
+        y = b.op("Unsqueeze", y, b.ints(axis))
+    return y
+
+
+def sizes_of(b, x):
+    shape = b.op("Shape", x)
+    return [b.op("Gather", shape, b.scalar(k, np.int64)) for k in range(2)]
+
+
+def masked_by_index(b):
+    """mask[i, j] of every image i and word j, added to scores."""
+    x, mask = b.input("x", ["batch", "seq", 16]), b.input("mask", ["batch", "seq"], TensorProto.INT64)
+    batch, seq = sizes_of(b, x)
+    there = b.op("Flatten", b.op("Cast", mask, to=TensorProto.BOOL), axis=2)
+    step = b.op("Gather", b.op("Shape", mask), b.ints(1))
+    at = b.op("Add", numbers(b, seq, 0, 1, 2), b.op("Mul", numbers(b, batch, 1, 2, 3), step))
+    taken = b.op("Gather", there, at, axis=0)
+    taken = b.op("Reshape", b.op("Reshape", taken, b.ints(-1)), b.op("Concat", b.op("Shape", at), axis=0))
+    parts = [b.op("Transpose", b.op("Reshape", b.op("MatMul", x, b.weight(16, 16)), b.ints(0, 0, 2, 8)), perm=perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])]
+    scores = b.op("Add", b.op("MatMul", parts[0], parts[1]), b.op("Where", taken, b.scalar(0.0), b.scalar(-3e38)))
+    b.output(b.op("MatMul", b.op("Softmax", scores, axis=-1), parts[2]))
+
+
+def indexed(b):
+    """x[i, j] and x[i, j, k]."""
+    x = b.input("x", ["n", "m", 3])
+    n, m = sizes_of(b, x)
+    at = b.op("Add", b.op("Mul", numbers(b, n, 1), b.op("Reshape", m, b.ints(1))), numbers(b, m, 0))
+    b.output(b.op("Gather", b.op("Reshape", x, b.ints(-1, 3)), at))
+    at = b.op("Add", b.op("Mul", b.op("Unsqueeze", at, b.ints(2)), b.scalar(3, np.int64)), b.ints(0, 1, 2))
+    b.output(b.op("Tanh", b.op("Gather", b.op("Reshape", x, b.ints(-1)), at)))
+
+
+def indexed_elsewhere(b):
+    """x[j, i], x[i, j + 1] and x[i, m - 1], by positions in a view that joins both axes."""
+    x = b.input("x", ["n", "m", 3])
+    n, m = sizes_of(b, x)
+    rows, step = b.op("Reshape", x, b.ints(-1, 3)), b.op("Reshape", m, b.ints(1))
+    b.output(b.op("Gather", rows, b.op("Add", b.op("Mul", numbers(b, n, 0), step), numbers(b, m, 1))))
+    last = b.op("Sub", b.op("Mul", n, m), b.scalar(1, np.int64))
+    after = b.op("Add", numbers(b, m, 0), b.scalar(1, np.int64))
+    b.output(b.op("Gather", rows, b.op("Min", b.op("Add", b.op("Mul", numbers(b, n, 1), step), after), last)))
+    b.output(b.op("Gather", rows, b.op("Add", b.op("Mul", numbers(b, n), m), b.op("Sub", m, b.scalar(1, np.int64)))))
+
+
+def by_range(b):
+    """Two layers of bytes, each quantised by what the whole batch holds."""
+    y = b.input("x", ["batch", "seq", 24])
+    for size in (24, 9):
+        values, scale, zero = b.op("DynamicQuantizeLinear", y, outputs=3)
+        weights = b.constant(b.random.integers(-100, 100, [24, size]).astype(np.int8))
+        product = b.op("Cast", b.op("MatMulInteger", values, weights, zero), to=1)
+        y = b.op("Relu", b.op("Mul", product, b.op("Mul", scale, b.scalar(0.01))))
+    b.output(y)
+    b.output(scale)
+    b.output(zero, TensorProto.UINT8)
+
+
+BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)})]
+ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
+           (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)})]
+NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)})]  # attention over a text
