@@ -28,7 +28,8 @@ bool reads_in_order(const Expr& value, const std::vector<Axis>& axes, const Buff
 
 bool is_read(const Stage& s, const Buffer& b) {
   const auto reads = [&](const Expr& e) { return uses_buffer(e, b); };
-  if (std::any_of(s.values.begin(), s.values.end(), reads) || std::any_of(s.init.begin(), s.init.end(), reads)) return true;
+  if (std::any_of(s.values.begin(), s.values.end(), reads) || std::any_of(s.init.begin(), s.init.end(), reads))
+    return true;
   return s.kind == Stage::Kind::Nest;
 }
 

@@ -10,8 +10,7 @@ namespace {
 /// A function of `stages` that reads x: f32[4, 3, 8] and a count.
 TensorFn function(const std::string& stages, const std::string& results = "y: f32[]") {
   language::Problems problems;
-  const auto fn =
-      language::parse_function("fn f(x: f32[4, 3, 8], n: i64[]) -> " + results + "\n" + stages, problems);
+  const auto fn = language::parse_function("fn f(x: f32[4, 3, 8], n: i64[]) -> " + results + "\n" + stages, problems);
   EXPECT_TRUE(fn);
   return fn.value_or(TensorFn{});
 }
@@ -24,7 +23,8 @@ TEST(Fills, TheOnlySumThatReadsAFillTakesItIn) {
   EXPECT_EQ(with_fills_inside(fn).stages.size(), 1u);
   testing::TestFunction f{fn, {false, false}};
   const int64_t n = 2;
-  testing::expect_equal(f, "rows", "x86-64-v4", {testing::small_integers({4, 3, 8}, 1), make_constant(DType::I64, {}, &n)});
+  testing::expect_equal(f, "rows", "x86-64-v4",
+                        {testing::small_integers({4, 3, 8}, 1), make_constant(DType::I64, {}, &n)});
 }
 
 TEST(Fills, OneAfterTheOther) {

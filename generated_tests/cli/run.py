@@ -232,6 +232,19 @@ def info_of_models(tmp):
     check("and its kernels do not", all("TC_RESTRICT N" not in kernel.read_text() for kernel in (out / "kernels").glob("*.c")))
 
 
+def states_of_both_domains(tmp):
+    """What ONNX has taken over from com.microsoft is the same kernels, at sizes of the run, too."""
+    kernels = []
+    for imports, domain in (('"" : 27', ""), ('"" : 21, "com.microsoft" : 1', "com.microsoft.")):
+        model, out = tmp / "m.onnxtxt", tmp / f"states{len(kernels)}"
+        model.write_text(f'<ir_version: 10, opset_import: [{imports}]>\nm (float[n,18,s] x, float[n,2,3,3] p, float[18,1,4] w) => (float[a,b,c] y, float[d,e,f,g] q) {{\n'
+                         f' c, t = {domain}CausalConvWithState <activation = "silu"> (x, w)\n z = Transpose <perm = [0, 2, 1]> (c)\n v1, v2, v3 = Split <axis = 2, num_outputs = 3> (z)\n'
+                         f' y, q = {domain}LinearAttention <q_num_heads = 2, kv_num_heads = 2, update_rule = "linear"> (v1, v2, v3, p)\n}}\n')
+        answers(f"layers with states {domain}", ["--quiet", "--verify-each", "--cpu", "generic", "--dim", "n=1..3", "--dim", "s=1..9", model, "-o", out])
+        kernels.append({path.name: path.read_text() for path in (out / "kernels").glob("*.c")})
+    check("both are the same kernels", kernels[0] == kernels[1] and any("linear_attention" in name for name in kernels[0]))
+
+
 def operators_of_the_users(tmp):
     folder = ROOT / "examples" / "custom_operator"
     ops, model = folder / "my_ops.tc", folder / "signal.onnxtxt"
@@ -371,8 +384,8 @@ def activations_of_bytes(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        own = (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits,
-               streams_and_links, activations_of_bytes, progress)
+        own = (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, states_of_both_domains, operators_of_the_users,
+               files_and_limits, streams_and_links, activations_of_bytes, progress)
         others = (*models.PARTS, *other_tools.PARTS, *reviews.PARTS)
         check.run([*(functools.partial(part, tmp) for part in own), *(functools.partial(part, tmp, check) for part in others)], quick=2)
     return check.summary()

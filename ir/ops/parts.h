@@ -29,6 +29,9 @@ OpFamily microsoft_layout_ops();    // microsoft: channels last, and operators t
 OpFamily microsoft_fused_ops();     // microsoft: operators that stand for several of ONNX
 OpFamily qlinear_ops();             // microsoft: quantised operators
 
+/// tc.linear_attention, which LinearAttention becomes (linear_attention.cc).
+void define_linear_attention(OpBuilder& op);
+
 /// Fourier transforms of f32 whose parameters are known, as products with a matrix (fourier.cc); false: too long.
 bool expand_dft(Graph& g, Node* n);
 bool expand_stft(Graph& g, Node* n);

@@ -275,7 +275,12 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  struct ByRange {
+    Value *bytes, *scale, *zero_point;
+  };
+  ByRange quantized_by_range(Graph& g, Node* n, Value* x, const std::vector<ModelText>& names);
   Node* quantize_by_range(Graph& g, Node* n);
+  Node* multiply_by_range(Graph& g, Node* n);
   Node* number_of_text(Graph& g, Node* n);
   Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
@@ -285,7 +290,7 @@ class BoundedSizes {
   Value* normalized(Graph& g, Node* n, Value* x, int first);
   /// A node before `before` that counts follow.
   Value* made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs, const ModelText& name,
-              const Attrs& attrs = {});
+              const Attrs& attrs = {}, const std::string& domain = "");
   /// `v` takes the place of n's first output, with its name. Returns the node that makes it.
   Node* replaced(Graph& g, Node* n, Value* v);
   Value* viewed(Graph& g, Node* n, Value* x, const std::vector<SizeForm>& to, const ModelText& name);

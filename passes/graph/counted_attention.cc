@@ -21,6 +21,9 @@ int sequence_axis(const Value* v) { return rank_of(v) == 4 ? 2 : 1; }
 
 bool is_of(const Node& n, std::string_view domain, std::string_view op) { return n.domain == domain && n.op == op; }
 
+/// A layer of com.microsoft that ai.onnx has, too.
+bool keeps_state(const Node& n, std::string_view op) { return n.is(op) || is_of(n, "com.microsoft", op); }
+
 }  // namespace
 
 Value* BoundedSizes::count_along(Graph& g, const Value* v, int axis, const ModelText& name) const {
@@ -198,7 +201,7 @@ void BoundedSizes::give_no_lengths(Graph& g, Node* n) {
 
 // How many steps there are of the sequence that a state goes through.
 void BoundedSizes::give_steps(Graph& g, Node* n) {
-  const bool last = is_of(*n, "com.microsoft", "CausalConvWithState") && n->attr_int("channels_last", 0) == 0;
+  const bool last = keeps_state(*n, "CausalConvWithState") && n->attr_int("channels_last", 0) == 0;
   const Value* x = operand(*n, 0);
   const int axis = last ? 2 : 1;
   if (!x || !x->type.is_static_tensor() || rank_of(x) != 3 || !find(x, axis)) return;
@@ -227,7 +230,7 @@ void BoundedSizes::give_counts(Graph& g, Node* n) {
   }
   const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"),
              attends = is_of(*n, "com.microsoft", "GroupQueryAttention"),
-             steps = is_of(*n, "com.microsoft", "CausalConvWithState") || is_of(*n, "com.microsoft", "LinearAttention");
+             steps = keeps_state(*n, "CausalConvWithState") || keeps_state(*n, "LinearAttention");
   if ((rotary || attends || steps) && n->inputs.size() > kCountOperand)
     throw Error(problem_of(*n, "TC0302", ExitCode::Unsupported, "the node has more operands than the operator"));
   if (steps) return give_steps(g, n);

@@ -16,11 +16,11 @@ Dim bounded(const std::string& name, int64_t least, int64_t most) {
 }
 
 struct Positions {
-  bool swapped = false;   // x[j, i]
-  int64_t added = 0;      // i * m + j + added
-  bool by_rows = false;   // the step is n
-  bool exclusive = false; // j to m - 1 only
-  bool joined = false;    // positions of one axis
+  bool swapped = false;    // x[j, i]
+  int64_t added = 0;       // i * m + j + added
+  bool by_rows = false;    // the step is n
+  bool exclusive = false;  // j to m - 1 only
+  bool joined = false;     // positions of one axis
 };
 
 /// Gather of a view of x: [n, m, 2] that joins the first two, at i * m + j.

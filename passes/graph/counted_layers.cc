@@ -6,6 +6,7 @@
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y = MeanVarianceNormalization(x)         ->   d = x - ReduceMean(x, axes)   y = d / (sqrt(ReduceMean(d d, axes)) + 1e-9)
 //   y, s, z = DynamicQuantizeLinear(x)       ->   s, z = tc.quantized_range(-inf behind x, inf behind x)   y = QuantizeLinear(x, s, z)
+//   y = DynamicQuantizeMatMul(x, w, ...)     ->   the same, and MatMulIntegerToFloat
 //   y = Cast(x) {to = f32}   x of text       ->   y = tc.number_of_text(x, n): what lies behind need not be a number
 //   y = QLinearConcat(s, z, a, sa, za, ...)  ->   y = QuantizeLinear(Concat(DequantizeLinear(a, sa, za), ...), s, z)
 // TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
@@ -92,8 +93,8 @@ Value* normalized_rows(Graph& g, const Node& n, int first, const MakesOp& op) {
 }  // namespace
 
 Value* BoundedSizes::made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs,
-                          const ModelText& name, const Attrs& attrs) {
-  Node* n = count_results(g, look_across(g, insert_for(g, *before, before, op, inputs, {name}, attrs)));
+                          const ModelText& name, const Attrs& attrs, const std::string& domain) {
+  Node* n = count_results(g, look_across(g, insert_for(g, *before, before, op, inputs, {name}, attrs, domain)));
   infer_types(g, *n);
   follow(g, n);
   return n->outputs[0];
@@ -115,6 +116,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
   if (n->domain == "com.microsoft" && n->op == "QLinearConcat") return quantized_concat(g, n);
   if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
   if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
+  if (n->domain == "com.microsoft" && n->op == "DynamicQuantizeMatMul") return multiply_by_range(g, n);
   if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
   if (n->is("STFT")) return frames(g, n);
@@ -197,20 +199,40 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
 }
 
 // The range is that of what is counted; what lies behind may be any byte.
-Node* BoundedSizes::quantize_by_range(Graph& g, Node* n) {
-  Value *x = n->inputs[0], *y = n->outputs[0], *high = x, *low = x;
+BoundedSizes::ByRange BoundedSizes::quantized_by_range(Graph& g, Node* n, Value* x,
+                                                       const std::vector<ModelText>& names) {
+  Value *high = x, *low = x;
   for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x))) {
     high = filled(g, n, high, size, "lowest");
     low = filled(g, n, low, size, "highest");
   }
-  std::vector<ModelText> names = {derived(y->name, "_scale"), derived(y->name, "_zero_point")};
-  for (size_t k = 1; k < n->outputs.size(); k++)
-    if (n->outputs[k]) names[k - 1] = n->outputs[k]->name;
-  Node* range = insert_for(g, *n, n, "quantized_range", {high, low}, names, {}, "tc");
+  Node* range = insert_for(g, *n, n, "quantized_range", {high, low}, {names[1], names[2]}, {}, "tc");
   infer_types(g, *range);
+  Value *scale = range->outputs[0], *zero = range->outputs[1];
+  return {made(g, n, "QuantizeLinear", {x, scale, zero}, names[0]), scale, zero};
+}
+
+Node* BoundedSizes::quantize_by_range(Graph& g, Node* n) {
+  const ModelText& name = n->outputs[0]->name;
+  std::vector<ModelText> names = {name, derived(name, "_scale"), derived(name, "_zero_point")};
   for (size_t k = 1; k < n->outputs.size(); k++)
-    if (n->outputs[k]) g.replace_uses(n->outputs[k], range->outputs[k - 1]);
-  return replaced(g, n, made(g, n, "QuantizeLinear", {x, range->outputs[0], range->outputs[1]}, y->name));
+    if (n->outputs[k]) names[k] = n->outputs[k]->name;
+  const ByRange q = quantized_by_range(g, n, n->inputs[0], names);
+  const std::vector<Value*> results = {q.bytes, q.scale, q.zero_point};
+  for (size_t k = 1; k < n->outputs.size(); k++)
+    if (n->outputs[k]) g.replace_uses(n->outputs[k], results[k]);
+  return replaced(g, n, q.bytes);
+}
+
+Node* BoundedSizes::multiply_by_range(Graph& g, Node* n) {
+  const ModelText& name = n->outputs[0]->name;
+  const ByRange q = quantized_by_range(
+      g, n, n->inputs[0], {derived(name, "_bytes"), derived(name, "_scale"), derived(name, "_zero_point")});
+  return replaced(
+      g, n,
+      made(g, n, "MatMulIntegerToFloat",
+           {q.bytes, n->inputs.at(1), q.scale, n->inputs.at(2), q.zero_point, operand(*n, 3), operand(*n, 4)},
+           derived(name, "_product"), {}, n->domain));
 }
 
 Node* BoundedSizes::number_of_text(Graph& g, Node* n) {

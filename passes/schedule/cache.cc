@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/read_guard.h"
 #include "passes/schedule/compute_at.h"
 #include "support/text.h"
 
@@ -23,22 +25,23 @@ Axes axes_of(const Region& r) {
   return a;
 }
 
-Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, Stmt s) {
-  const Expr in = inside(r, b, at);
+Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, const Expr& guard, Stmt s) {
+  const Expr in = both(guard, inside(r, b, at));
   return in ? if_then(in, s) : s;
 }
 
-// tile[c] = b[begin + c], or the way back.
-Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back) {
+// tile[c] = b[begin + c], or the way back; `guard`: where that may be read at all.
+Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back, const Expr& guard = {}) {
   const Axes a = axes_of(r);
   const Exprs there = index_in(r, a.at);
-  Stmt s = guarded(r, b, a.at, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
+  Stmt s = guarded(r, b, a.at, guard, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
   for (size_t d = a.vars.size(); d-- > 0;) s = loop(a.vars[d], r.size[d], s);
   return s;
 }
 
 // All threads of the block together: thread t copies elements t, t + threads, t + 2 * threads ... of the tile.
-Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std::vector<const For*>& threads) {
+Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std::vector<const For*>& threads,
+                 const Expr& guard) {
   Expr id = 0;
   int64_t all = 1;
   for (const ForKind k : {ForKind::ThreadZ, ForKind::ThreadY, ForKind::ThreadX})
@@ -58,9 +61,24 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
     at[d] = d == first ? rest : floor_mod(rest, n);
     rest = floor_div(rest, n);
   }
-  Stmt s = guarded(r, b, at, store(tile, at, load(b, index_in(r, at))));
+  Stmt s = guarded(r, b, at, guard, store(tile, at, load(b, index_in(r, at))));
   if (total % all != 0) s = if_then(element < Expr(total), s);
   return loop(step, (total + all - 1) / all, s);
+}
+
+// The condition that stands in front of all reads of `b`, where one depends on a size of the run, or on other data: nobody says that
+// there is memory behind it.
+Expr guard_of(const StepCheck& step, const LoopSite& site, const Accesses& all, const Buffer& b,
+              const std::vector<Var>& inner) {
+  const ReadGuard guard = read_guard(site.loop->body, b);
+  bool stays = guard.known;
+  if (guard.known && bool(guard.condition)) {
+    stays = !uses_any(guard.condition, inner);
+    for (const Access& x : all.list) stays = stays && !(x.write && uses_buffer(guard.condition, x.buffer));
+  }
+  step.require(stays, "\"" + b->name + "\" is read behind a condition that data decides, and would be without it",
+               site.stmt);
+  return guard.condition;
 }
 
 bool is_barrier(const Stmt& s) { return as<Barrier>(s) != nullptr; }
@@ -113,8 +131,8 @@ void require_uniform(const StepCheck& step, const LoopSite& site, const std::vec
 // A Shared tile holds what all threads of the block read; they copy it together, with a barrier before and after (one
 // pair for several tiles of the loop). In the innermost loop of threads they do so once, before anything else.
 // Refused: a buffer that the loop writes or does not read; reads in vectors; GPU loops inside the loop; a Shared tile
-// outside threads, of what every thread has for itself, or where not all threads come by; other scopes than registers,
-// stack and (CPU) workspace.
+// outside threads, of what every thread has for itself, or where not all threads come by; reads behind different conditions that data
+// decides, or behind one that the loop changes; other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   StepCheck step(*this, "cache_read", {{b}, {v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
@@ -140,14 +158,15 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   const auto region = region_of(all.list, b, inner, inside_of(site));
   step.require(region.has_value(), "\"" + b->name + "\" is read in vectors", site.stmt);
 
+  const Expr guard = guard_of(step, site, all, b, inner);
   const Buffer tile = make_buffer(b->name + "_tile", b->dtype, to_shape(region->size), scope);
   const Stmt use = redirect(site.loop->body, b, tile, region->begin);
   if (scope != Scope::Shared) {
-    const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false), use}));
+    const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false, guard), use}));
     step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)), {{tile}});
     return tile;
   }
-  const Stmt copy = shared_copy(*region, b, tile, threads);
+  const Stmt copy = shared_copy(*region, b, tile, threads, guard);
   const Stmt body = behind_barrier(tile, copy, use, !by_thread);
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   const LoopSite outermost = *find_loop(all_of, threads[0]->var);

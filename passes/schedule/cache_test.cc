@@ -29,6 +29,35 @@ TEST(ScheduleCache, ReadCopiesWhatOneIterationReads) {
   expect_same(fn, s.body());
 }
 
+// y[i, j] = select(i < n[], x[i, j], 0): nobody says that x has rows behind n.
+TEST(ScheduleCache, ReadStaysBehindWhatDataDecides) {
+  const Buffer n = make_buffer("n", DType::I64, {}), x = make_buffer("x", DType::F32, {4, 8}),
+               y = make_buffer("y", DType::F32, {4, 8});
+  const Var i = make_var("i"), j = make_var("j");
+  const auto where = [&](const Expr& condition) {
+    return loop(i, 4, loop(j, 8, store(y, {i, j}, select(condition, load(x, {i, j}), make_float(DType::F32, 0)))));
+  };
+  Schedule rows(where(Expr(i) < load(n, {})));
+  rows.cache_read(x, i, Scope::Stack);
+  EXPECT_EQ(to_text(rows.body()),
+            "for i in 0 .. +4:\n"
+            "  alloc x_tile: f32[1,8] stack\n"
+            "  for c0 in 0 .. +1:\n"
+            "    for c1 in 0 .. +8:\n"
+            "      if i < n[]:\n"
+            "        x_tile[0, c1] = x[i, c1]\n"
+            "  for j in 0 .. +8:\n"
+            "    y[i, j] = select(i < n[], x_tile[0, j], 0.0f)\n");
+  Schedule elements(where(Expr(j) < load(n, {})));
+  const std::string told = refusal([&] { elements.cache_read(x, i, Scope::Stack); });
+  EXPECT_EQ(told.substr(0, told.find('\n')),
+            "cache_read(x, i, stack): \"x\" is read behind a condition that data decides, and would be without it");
+  // What numbers decide is asked of every element of the copy.
+  Schedule known(where(Expr(j) < Expr(5)));
+  known.cache_read(x, i, Scope::Stack);
+  EXPECT_NE(to_text(known.body()).find("x_tile[0, c1] = x[i, c1]"), std::string::npos);
+}
+
 TEST(ScheduleCache, ReadRefusesWhatTheLoopWrites) {
   const Buffer a = make_buffer("a", DType::F32, {8, 8});
   const Var i = make_var("i"), j = make_var("j");

@@ -107,12 +107,13 @@ void Schedule::vectorize(const Var& v) {
 
 // The iterations are shared among threads of the CPU.
 //   for i: B   ->   parallel i: B
-// Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside;
-// registers or stack of outside used inside.
+// Refused: an extent that is no constant; iterations that depend on each other or carry a reduction; a parallel or GPU loop
+// around or inside; registers or stack of outside used inside.
 void Schedule::parallel(const Var& v) {
   StepCheck step(*this, "parallel", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
+  step.require(as_const_int(at.loop->extent).has_value(), "the extent is no constant", at.stmt);
   auto other = [](ForKind k) { return k == ForKind::Parallel || is_gpu(k); };
   const For* around = find_kind(at.outer, other);
   const For* inside = find_kind(loops_in(at.loop->body), other);

@@ -20,6 +20,29 @@ TEST(ScheduleLoops, SplitGuardsTheTail) {
   expect_same(fn, s.body());
 }
 
+TEST(ScheduleLoops, ThreadsShareANumberOfIterationsThatIsKnown) {
+  const Buffer count = make_buffer("count", DType::I64, {}), y = make_buffer("y", DType::F32, {8});
+  const Var i = make_var("i");
+  Schedule s(loop(i, min(load(count, {}), Expr(8)), store(y, {i}, make_float(DType::F32, 1))));
+  EXPECT_NE(refusal([&] { s.parallel(i); }).find("the extent is no constant"), std::string::npos);
+}
+
+TEST(ScheduleLoops, NothingStandsBesideTheThreadsOfABlock) {
+  for (const bool threads_first : {false, true}) {
+    const Buffer x = make_buffer("x", DType::F32, {4, 8}), y = make_buffer("y", DType::F32, {4, 8});
+    const Var i = make_var("i"), j = make_var("j");
+    Schedule s(loop(i, 4, loop(j, 8, store(y, {i, j}, load(x, {i, j})))));
+    const std::vector<Var> parts = s.partition(j, {3});
+    const auto block = [&] { s.bind(i, ForKind::BlockX); };
+    const auto thread = [&] { s.bind(parts[0], ForKind::ThreadX); };
+    if (threads_first) thread();
+    if (!threads_first) block();
+    const std::string why = threads_first ? refusal(block) : refusal(thread);
+    EXPECT_NE(why.find("all threads of a block would do what stands beside their loop in \"i\""), std::string::npos)
+        << why;
+  }
+}
+
 TEST(ScheduleLoops, SplitByADivisorHasNoGuard) {
   const TensorFn fn = twice(1, 8);
   Schedule s(fn);

@@ -305,9 +305,45 @@ SharedMemory wrongly_shared(const Stmt& body) {
   return found;
 }
 
+bool has_threads(const Stmt& s) {
+  const std::vector<const For*> loops = loops_in(s);
+  return std::any_of(loops.begin(), loops.end(), [](const For* f) { return is_thread(f->kind); });
+}
+
+// Does it store to memory that all threads of a block see?
+bool stores_for_all(const Stmt& s) {
+  const std::vector<Access> list = accesses_of(s).list;
+  return std::any_of(list.begin(), list.end(), [](const Access& x) {
+    const Scope scope = x.buffer->scope;
+    return x.write && (scope == Scope::Global || scope == Scope::Workspace || scope == Scope::Shared);
+  });
+}
+
+// The loop of threads of a block beside which something is stored: each of them would store it.
+const For* crowded(const Stmt& body) {
+  const For* found = nullptr;
+  walk(body, [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    if (found || !f || !is_gpu(f->kind) || !has_threads(f->body)) return !found;
+    walk(f->body, [&](const Stmt& x) {
+      const For* inner = as<For>(x);
+      const Seq* list = as<Seq>(x);
+      if (found || (inner && is_thread(inner->kind))) return false;
+      if (!list || !has_threads(x)) return true;
+      for (const Stmt& y : list->list)
+        if (!has_threads(y) && stores_for_all(y)) found = f;
+      return !found;
+    });
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 void StepCheck::done(Stmt body, std::vector<StepOperand> results) {
+  if (const For* block = crowded(body); block && !crowded(s_.body_))
+    refuse("all threads of a block would do what stands beside their loop in \"" + block->var->name + "\"");
   if (const SharedMemory wrong = wrongly_shared(body); wrong.memory)
     refuse("\"" + wrong.memory->buffer->name + "\" would be " + scope_name(wrong.memory->buffer->scope) +
            " memory outside of \"" + wrong.threads->var->name + "\", whose iterations are threads");
