@@ -1,4 +1,5 @@
-"""Language models as PyTorch exports them: masks indexed by numbers in order, products of bytes by their own range."""
+"""As PyTorch exports them: masks indexed by numbers in order, layers that join batch and words, products of bytes by their own range, images
+of a size that is given."""
 import numpy as np
 from onnx import TensorProto
 
@@ -65,7 +66,38 @@ def by_range(b):
     b.output(zero, TensorProto.UINT8)
 
 
-BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)})]
+def joined_rows(b):
+    """OPT's layer behind the attention: all words of all texts as rows, normalised, and back."""
+    x = b.input("x", ["batch", "seq", 24])
+    rows = b.op("Reshape", b.op("Add", x, b.weight(24)), b.ints(-1, 24))
+    y = b.op("LayerNormalization", rows, b.weight(24), b.weight(24), axis=-1)
+    y = b.op("Relu", b.op("Add", b.op("MatMul", y, b.weight(24, 40)), b.weight(40)))
+    y = b.op("Add", rows, b.op("MatMul", y, b.weight(40, 24)))
+    b.output(b.op("Reshape", b.op("Softmax", y, axis=1), b.op("Shape", x)))
+
+
+def sums_of_rows(b):
+    """Sums from the front of each row, of any number of rows."""
+    x = b.input("x", ["n", 9])
+    b.output(b.op("CumSum", x, b.scalar(1, np.int64)))
+    b.output(b.op("Tanh", b.op("CumSum", b.op("Relu", x), b.scalar(-1, np.int64), exclusive=1, reverse=1)))
+    b.output(b.op("CumSum", b.op("Cast", b.op("Greater", x, b.scalar(0.0)), to=TensorProto.INT32), b.scalar(1, np.int64)), TensorProto.INT32)
+    b.output(b.op("CumSum", b.input("three", ["n", 4, 5]), b.scalar(1, np.int64)))
+
+
+def interpolated(b):
+    """To a size that the model says, of as many images as there are."""
+    x = b.input("x", ["n", 3, 7, 6])
+    sizes = b.op("Concat", b.op("Slice", b.op("Shape", x), b.ints(0), b.ints(2)), b.ints(9, 11), axis=0)
+    y = b.op("Conv", x, b.weight(4, 3, 3, 3), pads=[1, 1, 1, 1])
+    b.output(b.op("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode="align_corners"))
+    fours = b.op("Concat", b.op("Slice", b.op("Shape", y), b.ints(0), b.ints(2)), b.ints(9, 11), axis=0)
+    b.output(b.op("Resize", y, "", "", fours, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"))
+
+
+BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
-           (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)})]
+           (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
+           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)})]
 NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)})]  # attention over a text

@@ -131,7 +131,8 @@ void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<i
   }
   for (size_t k = 0; k < which.size(); k++) {
     ResizeAxis& a = axes[size_t(which[k])];
-    if (sizes[k] < 0 || sizes[k] > INT32_MAX || a.in == 0)
+    const bool stays = sizes[k] == a.in;  // also a size without an upper bound
+    if (sizes[k] < 0 || (sizes[k] > INT32_MAX && !stays) || a.in == 0)
       op.reject("a size must lie in 0..2^31-1, and the input must not be empty", 3);
     a.out = sizes[k];
     a.scale = double(a.out) / double(a.in);

@@ -6,8 +6,8 @@ namespace tc {
 
 /// What has to hold where a copy of what `s` reads of `buffer` is made ahead of it.
 struct ReadGuard {
-  Expr condition;      // null: no read stands behind such a condition
-  bool known = true;   // false: reads stand behind different ones, or some behind none
+  Expr condition;     // null: no read stands behind such a condition
+  bool known = true;  // false: reads stand behind different ones, or some behind none
 };
 
 /// Names inside of `s` stand for their values in the condition.

@@ -212,9 +212,11 @@ Node* BoundedSizes::resize(Graph& g, Node* n) {
     if (d < 0 || d >= int64_t(in.size())) return n;
     ResizedAxis a = {int(d), find(x, int(d)), {}, 1, {}, false};
     if (scales) a.scale = scales->constant->as_double(int64_t(k));
-    if (a.own && !(a.scale > 0 && a.scale * double(a.own->capacity) <= 2e9)) return n;  // the operator tells it
     if (!scales) a.to = element(sizes_given, int64_t(k));
     if (!scales && !a.to) return n;
+    const bool stays = scales ? a.scale == 1 : *a.to == in[size_t(d)];
+    if (a.own && !stays && !(a.scale > 0 && a.scale * double(a.own->capacity) <= 2e9))
+      return n;  // the operator tells it
     a.open = !is_local(*n, a, in[size_t(d)]);
     if (a.open && (!positions_are_known(*n, scales ? a.scale : 0) || (a.to && counts_.least(*a.to) < 0))) return n;
     axes.push_back(a);

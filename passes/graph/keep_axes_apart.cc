@@ -1,15 +1,18 @@
-// Axes of sizes that the run chooses stay apart where a model joins them for a product of matrices only, as PyTorch's addmm does.
-//   r = tc.regroup(x, n, m, nm) {axes = [0, 1], to = [0]}   p = MatMul(r, w)   a = Add(p, b)
-//   y = tc.regroup(a, nm, n, m) {axes = [0], to = [0, 1]}                                      ->   p = MatMul(x, w)   y = Add(p, b)
+// Axes of sizes that the run chooses stay apart where a model joins them for work on rows only, as PyTorch's addmm and OPT's layers do.
+//   r = tc.regroup(x, n, m, nm) {axes = [0, 1], to = [0]}   p = MatMul(r, w)   a = Add(p, r)
+//   y = tc.regroup(a, nm, n, m) {axes = [0], to = [0, 1]}                                      ->   p = MatMul(x, w)   y = Add(p, x)
 // Joined, rows have to be moved together, and back; apart, each loop ends where its size says.
 //
-// Preconditions: nobody else reads what is between the two; it is products with matrices and elementwise work, whose other operands
-// have one axis at most, the last one; the last axis is neither joined nor counted; both name the same counts and sizes.
+// Preconditions: nobody else reads what is between; it is products with matrices, normalisation of rows and elementwise work, whose
+// operands are rows or have one axis at most, the last one; the last axis is neither joined nor counted; all that join and take apart
+// name the same counts and sizes.
 //
 // Needs: types, dynamic_to_static; canonicalize_ops, which writes a Gemm as a product and a sum. Leaves: the same operators.
 #include <algorithm>
+#include <map>
 
 #include "ir/ops/op.h"
+#include "passes/graph/counted_node.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -19,17 +22,33 @@ namespace {
 
 bool is_regroup(const Node* n) { return n->domain == "tc" && n->op == "regroup"; }
 
-/// Work on the rows of its first operand that needs no other of them.
-bool works_on_rows(Node& n) {
-  if (!n.domain.empty() || n.outputs.size() != 1 || n.inputs.empty() || !n.regions.empty()) return false;
+bool is_along_last(const Value* v) { return v && v->type.is_static_tensor() && rank_of(v) <= 1; }
+
+/// Is it normalised along the last axis, row by row?
+bool normalises_rows(const Node& n) {
+  for (const char* op : {"LayerNormalization", "RMSNormalization", "Softmax", "LogSoftmax"})
+    if (n.is(op)) return axis_from_front(n.attr_int("axis", -1), n.inputs[0]) == rank_of(n.inputs[0]) - 1;
+  return false;
+}
+
+/// Operands that are rows, where the node makes each row of its result of these rows alone; none where it needs others.
+std::vector<size_t> row_operands(Node& n) {
+  if (!n.domain.empty() || n.outputs.size() != 1 || n.inputs.empty() || !n.regions.empty()) return {};
   const Value *x = n.inputs[0], *y = n.outputs[0];
-  if (!x || !x->type.is_static_tensor() || !y->type.is_static_tensor() || rank_of(x) != rank_of(y)) return false;
-  if (n.is("MatMul")) return rank_of(n.inputs[1]) == 2;
+  if (!x || !x->type.is_static_tensor() || !y->type.is_static_tensor() || rank_of(x) != rank_of(y)) return {};
+  if (n.is("MatMul")) return rank_of(n.inputs[1]) == 2 ? std::vector<size_t>{0} : std::vector<size_t>();
+  std::vector<size_t> rows;
+  for (size_t k = 0; k < n.inputs.size(); k++) {
+    const Value* v = n.inputs[k];
+    if (v && v->type.is_static_tensor() && dims_of(v) == dims_of(y))
+      rows.push_back(k);
+    else if (!is_along_last(v))
+      return {};
+  }
+  if (normalises_rows(n)) return rows == std::vector<size_t>{0} ? rows : std::vector<size_t>();
   if (n.attrs.contains("axis") || n.is("QuantizeLinear") || n.is("DequantizeLinear"))
-    return false;  // counted from the front
-  const auto along_last = [](const Value* v) { return v && v->type.is_static_tensor() && rank_of(v) <= 1; };
-  return dims_of(x) == dims_of(y) && std::all_of(n.inputs.begin() + 1, n.inputs.end(), along_last) &&
-         pattern_of(tensor_fn(n)) <= Pattern::Broadcast;
+    return {};  // counted from the front
+  return pattern_of(tensor_fn(n)) <= Pattern::Broadcast ? rows : std::vector<size_t>();
 }
 
 std::vector<const Value*> counts(const Node& regroup, size_t first, size_t number) {
@@ -56,26 +75,61 @@ bool undoes(const Node& back, const Node& joined) {
   return apart == again && rows == same;
 }
 
+/// What lies between views that join axes and the one that takes them apart.
+class Between {
+ public:
+  explicit Between(const Node& back) : back_(back) {}
+
+  /// Is `v` made of rows that are apart? In an order in which operands come first.
+  bool collect(Value* v) {
+    Node* n = v->producer;
+    if (!n || work_.size() > kMost) return false;
+    if (is_regroup(n)) return undoes(back_, *n);
+    if (std::find(work_.begin(), work_.end(), n) != work_.end()) return true;
+    const std::vector<size_t> rows = row_operands(*n);
+    if (rows.empty()) return false;
+    for (const size_t k : rows)
+      if (!collect(n->inputs[k])) return false;
+    work_.push_back(n);
+    return true;
+  }
+
+  /// Does nobody else read any of it?
+  bool is_closed() const {
+    for (const Node* n : work_)
+      for (const Node* user : n->outputs[0]->users)
+        if (user != &back_ && std::find(work_.begin(), work_.end(), user) == work_.end()) return false;
+    return !work_.empty() &&
+           std::none_of(work_.begin(), work_.end(), [](const Node* n) { return n->outputs[0]->output_uses > 0; });
+  }
+
+  const std::vector<Node*>& work() const { return work_; }
+
+ private:
+  static constexpr size_t kMost = 64;
+  const Node& back_;
+  std::vector<Node*> work_;
+};
+
 void keep_apart(Graph& g, Node* back) {
-  std::vector<Node*> work;  // from the last to the first
-  Value* v = back->inputs[0];
-  while (v->producer && !is_regroup(v->producer) && only_user(v) && works_on_rows(*v->producer)) {
-    work.push_back(v->producer);
-    v = v->producer->inputs[0];
+  Between between(*back);
+  if (!between.collect(back->inputs[0]) || !between.is_closed()) return;
+  std::map<const Value*, Value*> apart;  // looked up only
+  for (Node* n : between.work()) {
+    std::vector<Value*> inputs = n->inputs;
+    for (const size_t k : row_operands(*n)) {
+      const Node* made = n->inputs[k]->producer;
+      inputs[k] = is_regroup(made) ? made->inputs[0] : apart.at(n->inputs[k]);
+    }
+    const bool last = n->outputs[0] == back->inputs[0];
+    const ModelText name = last ? back->outputs[0]->name : derived(n->outputs[0]->name, "_apart");
+    Attrs attrs = n->attrs;
+    if (normalises_rows(*n)) attrs["axis"] = int64_t(-1);
+    Node* made = insert_for(g, *n, back, n->op, std::move(inputs), {name}, std::move(attrs));
+    infer_types(g, *made);
+    apart[n->outputs[0]] = made->outputs[0];
   }
-  const Node* joined = v->producer;
-  if (work.empty() || !joined || !is_regroup(joined) || !only_user(work.front()->outputs[0]) || !undoes(*back, *joined))
-    return;
-  Value* x = joined->inputs[0];
-  for (size_t k = work.size(); k-- > 0;) {
-    std::vector<Value*> inputs = work[k]->inputs;
-    inputs[0] = x;
-    const ModelText name = k == 0 ? back->outputs[0]->name : derived(work[k]->outputs[0]->name, "_apart");
-    Node* n = insert_for(g, *work[k], back, work[k]->op, std::move(inputs), {name}, work[k]->attrs);
-    infer_types(g, *n);
-    x = n->outputs[0];
-  }
-  replace_node(g, back, x);
+  replace_node(g, back, apart.at(back->inputs[0]));
 }
 
 }  // namespace

@@ -106,8 +106,9 @@ int64_t LiveStores::least(const Linear& l) const {
   int64_t sum = l.constant;
   for (const Linear::Term& t : l.terms) {
     const Range r = at_least_zero(t.atom, ranges);
-    if (t.coefficient < 0 || r.min == INT64_MIN) return INT64_MIN;
-    sum = checked_add(sum, checked_mul(t.coefficient, r.min));
+    const bool falls = t.coefficient < 0;  // from the end: 8 - j
+    if (r.min == INT64_MIN || (falls && (r.max == INT64_MAX || vector_number(t.atom)))) return INT64_MIN;
+    sum = checked_add(sum, checked_mul(t.coefficient, falls ? r.max : r.min));
   }
   return sum;
 }

@@ -31,6 +31,7 @@ std::vector<int64_t> capacities(const Program& p) {
   return list;
 }
 constexpr int64_t kMostIterations = int64_t(1) << 20;  // of a loop of the device, and blocks, for a single element
+constexpr int64_t kMostBySize = 512;                   // values of the other sizes that are looked at
 constexpr int64_t kOverhang = 128;  // rows that tiles may reach beyond the last element, and kOverhangBytes
 
 class OpenPlan {
@@ -81,19 +82,24 @@ class OpenPlan {
     };
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
     for (const int64_t capacity : capacities_) {
-      std::vector<std::optional<Range>> elements;
-      elements.reserve(c.operands.size());
-      for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
-      const KernelReach reach = reach_of(k, elements);
+      KernelReach reach = reach_of(k, elements_of(c, capacity));
       if (capacity == 1 && reach.longest > kMostIterations)
         refuse(c.origins, "kernel \"" + k.name + "\" would go through all of the largest size");
+      const auto is_too_far = [&](size_t i) {
+        const OpenNumber bytes = open_number(p_.slots[size_t(c.operands[i].index)].bytes);
+        const int64_t all = reach.of(k.params[i].buffer);
+        return all == kUnknownReach || all - bytes.times * capacity > bytes.times * kOverhang + kOverhangBytes;
+      };
+      bool far = false;
+      for (size_t i = 0; i < c.operands.size(); i++) far = far || (grows(c.operands[i]) && is_too_far(i));
+      if (far) reach = reach_by_size(c, k, capacity, std::move(reach));
       for (size_t i = 0; i < c.operands.size(); i++) {
         if (!grows(c.operands[i])) continue;
         const size_t slot = size_t(c.operands[i].index);
         const OpenNumber bytes = open_number(p_.slots[slot].bytes);
         const int64_t all = reach.of(k.params[i].buffer);
         const int64_t least = bytes.times * capacity;
-        if (all == kUnknownReach || all - least > bytes.times * kOverhang + kOverhangBytes)
+        if (is_too_far(i))
           refuse(c.origins,
                  "kernel \"" + k.name + "\" would touch all of the largest \"" + k.params[i].buffer->name + "\"");
         const bool filled = filled_.contains(int(slot)) && (k.device.empty() || all - least <= kOverhangBytes);
@@ -103,6 +109,43 @@ class OpenPlan {
         overhang_[slot] = std::max(overhang_[slot], all - least);
       }
     }
+  }
+  std::vector<std::optional<Range>> elements_of(const Call& c, int64_t capacity) {
+    std::vector<std::optional<Range>> elements;
+    elements.reserve(c.operands.size());
+    for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
+    return elements;
+  }
+  /// The same, one after the other for all values of the sizes that have an upper bound: of i / m and i % m with i < n * m, intervals
+  /// know little while m may be anything. `all` where there are too many.
+  KernelReach reach_by_size(const Call& c, const Kernel& k, int64_t capacity, KernelReach all) {
+    const std::vector<std::optional<Range>> elements = elements_of(c, capacity);
+    std::vector<int> sizes;  // inputs
+    int64_t number = 1;
+    for (const Operand& o : c.operands) {
+      if (o.kind != Operand::Kind::Input || !p_.inputs[size_t(o.index)].is_size) continue;
+      const IoTensor& size = p_.inputs[size_t(o.index)];
+      if (is_open(size.most) || std::find(sizes.begin(), sizes.end(), o.index) != sizes.end()) continue;
+      sizes.push_back(o.index);
+      if (size.most - size.least >= kMostBySize) return all;
+      number *= size.most - size.least + 1;
+      if (number > kMostBySize) return all;
+    }
+    if (sizes.empty()) return all;
+    all.ends.clear();
+    for (int64_t n = 0; n < number; n++) {
+      std::vector<std::optional<Range>> here = elements;
+      int64_t rest = n;
+      for (const int input : sizes) {
+        const IoTensor& size = p_.inputs[size_t(input)];
+        const int64_t values = size.most - size.least + 1, value = size.least + rest % values;
+        rest /= values;
+        for (size_t i = 0; i < c.operands.size(); i++)
+          if (c.operands[i].kind == Operand::Kind::Input && c.operands[i].index == input) here[i] = Range{value, value};
+      }
+      for (const auto& [buffer, end] : reach_of(k, here).ends) all.ends[buffer] = std::max(all.ends[buffer], end);
+    }
+    return all;
   }
   /// What an operand's elements can be, of open sizes that are at most a capacity.
   std::optional<Range> elements_of(const Operand& o, int64_t capacity) {

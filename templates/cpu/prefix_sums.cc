@@ -19,7 +19,6 @@
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/template.h"
-#include "templates/match/axes.h"
 #include "templates/match/prefix.h"
 
 namespace tc {
@@ -27,91 +26,9 @@ namespace {
 
 constexpr int64_t kRows = 4, kShortestVector = 8;
 
-/// The place of the axis in the result: `var`, or as far from its end.
-struct Place {
-  Var var;
-  bool backwards = false;
-};
-
-struct PrefixSums {
-  Canonical c;  // of what joins; axes without that of the steps
-  Op op = Op::Add;
-  Expr first, next, out_index;  // over the axes and `step`
-  Var step;
-  int64_t steps = 0;
-  std::vector<Axis> outer, inner;
-  Buffer sum;   // rank 0
-  Expr stored;  // what is stored of it
-};
-
-// Where each axis of the scan lies in the stage that moves them; false if it does more than that.
-bool follow_axes(const Stage& scan, const Stage& moved, const Load& l, Place& place, VarMap& to) {
-  int64_t covered = 1;
-  for (size_t d = 0; d < l.index.size(); d++) {
-    const int64_t n = scan.axes[d].extent.value;
-    if (d > 0 && n == 1) {
-      to[scan.axes[d].var.get()] = Expr(0);
-      continue;
-    }
-    const auto is_axis = [&](const Axis& a) { return a.extent.value == n && uses_var(l.index[d], a.var); };
-    const auto axis = std::find_if(moved.axes.begin(), moved.axes.end(), is_axis);
-    const auto f = axis == moved.axes.end() ? std::nullopt : affine_in(l.index[d], {axis->var});
-    const auto rest = f ? as_const_int(f->rest) : std::nullopt;
-    const bool forwards = rest == 0 && f->coefficients[0] == 1;
-    if (!forwards && !(d == 0 && rest == n - 1 && f->coefficients[0] == -1)) return false;
-    if (std::any_of(to.begin(), to.end(), [&](const auto& t) { return uses_var(t.second, axis->var); })) return false;
-    to[scan.axes[d].var.get()] = l.index[d];
-    if (d == 0) place = {axis->var, !forwards};
-    covered *= n;
-  }
-  return covered == points(moved.axes);
-}
-
-std::optional<PrefixSums> match(const TemplateArgs& a) {
-  const std::vector<Stage>& stages = a.fn.stages;
-  const auto prefix = stages.empty() || stages.size() > 2 ? std::nullopt : match_prefix(stages[0]);
-  if (!prefix || a.fn.outputs.size() != 1 || a.fn.outputs[0] != stages.back().outputs[0]) return {};
-  const Stage &scan = stages[0], &last = stages.back();
-  PrefixSums p;
-  p.op = prefix->op;
-  p.steps = scan.axes[0].extent.value;
-  p.sum = make_buffer("sum", scan.outputs[0]->dtype, {}, Scope::Register);
-  p.stored = load(p.sum, {});
-  Place place{scan.axes[0].var};
-  VarMap to;
-  if (stages.size() == 2) {
-    const auto reads = loads_of(last.values[0]);
-    if (last.kind != Stage::Kind::Compute || last.scan >= 0 || reads.size() != 1) return {};
-    if (reads[0]->buffer != scan.outputs[0] || !follow_axes(scan, last, *reads[0], place, to)) return {};
-    p.stored = with_reduced(last.values[0], scan.outputs[0], p.stored);
-  }
-  TensorFn joined{a.fn.inputs, {last}, a.fn.outputs};
-  Stage& terms = joined.stages[0];
-  terms.scan = -1;
-  terms.values = {substitute(select(eq(Expr(scan.axes[0].var), 0), prefix->first, prefix->next), to)};
-  const auto c = p.steps > 1 ? canonicalize(joined) : std::nullopt;
-  const Select* k = c && !c->border ? as<Select>(c->epilogue) : nullptr;
-  if (!k) return {};
-  p.c = *c;
-  p.step = make_var(place.var->name);
-  const Expr at = place.backwards ? Expr(p.steps - 1) - Expr(p.step) : Expr(p.step);
-  const VarMap walked{{place.var.get(), at}};
-  p.first = substitute(k->yes, walked), p.next = substitute(k->no, walked),
-  p.out_index = substitute(c->out_index, walked);
-  bool behind = false;
-  for (const Axis& x : c->axes) {
-    (behind ? p.inner : p.outer).push_back(x);
-    if (x.var == place.var) (behind ? p.inner : p.outer).pop_back(), behind = true;
-  }
-  if (!behind || uses_any(p.stored, c->axes)) return {};
-  if (a.options.open_axes.empty())
-    for (auto* axes : {&p.outer, &p.inner}) merge_axes(*axes, {&p.first, &p.next}, {&p.out_index});
-  return p;
-}
-
 class Builder {
  public:
-  explicit Builder(const PrefixSums& p) : p_(p) {}
+  explicit Builder(const PrefixRows& p) : p_(p) {}
 
   // The loops around `body`, of which threads share the outermost.
   static Stmt around(const std::vector<Axis>& axes, Stmt body, bool parallel) {
@@ -166,13 +83,13 @@ class Builder {
     return loop(step, p_.steps - 1, body, ForKind::Serial, 1);
   }
 
-  const PrefixSums& p_;
+  const PrefixRows& p_;
 };
 
 }  // namespace
 
 std::optional<Scheduled> schedule_prefix_sums(const TemplateArgs& a) {
-  const auto p = match(a);
+  const auto p = match_prefix_rows(a.fn, a.options.open_axes.empty());
   if (!p) return {};
   std::vector<Axis> axes = p->outer;
   axes.insert(axes.end(), p->inner.begin(), p->inner.end());

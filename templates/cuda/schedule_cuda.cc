@@ -27,6 +27,7 @@ constexpr Template<CudaArgs> kTemplates[] = {
     {"rows", cuda_rows},                    // reductions along rows, with several stages around them
     {"per_result", cuda_per_result},        // one reduction, its epilogue: a thread per result
     {"attention", cuda_attention},          // two sums of products with a softmax in between
+    {"prefix_rows", cuda_prefix_rows},      // sequences of sums whose number has no upper bound
     {"prefix_scan", cuda_prefix_scan},      // few long sequences of sums, each of which goes on from the one before
     {"recurrence", cuda_recurrence},        // stages that advance together, with sums over their past
     {"scan", cuda_scan},                    // stages that advance together

@@ -48,6 +48,8 @@ std::optional<Scheduled> cuda_rows(const CudaArgs& a);
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
 /// Declines several stages, nests and scans.
 std::optional<Scheduled> cuda_stage(const CudaArgs& a);
+/// Declines all but running sums, products and extremes of sequences whose number has no upper bound.
+std::optional<Scheduled> cuda_prefix_rows(const CudaArgs& a);
 /// Declines all but running sums, products and extremes of 4 or 8 bytes, few steps, many sequences; floats under
 /// strict_fp.
 std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a);
