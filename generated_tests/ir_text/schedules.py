@@ -88,9 +88,14 @@ def copies_of_the_caller(check, tmp):
     """On CUDA kernels of their own fill the room behind what the caller has; a schedule may give them scratch memory, too."""
     model, file = tmp / "sized.onnxtxt", tmp / "tiles.tc"
     model.write_text(SIZED)
+    words = ("verify", model, "--target", "cuda", "--dim", "N=2..8", "--schedules", file, "--against", "interpreter", "--verify-each")
+    file.write_text('schedule "repeat_first*"\n  cache_write(y, j, workspace)\nschedule "relu*"\n  cache_read(x, j, workspace)\n')
+    told = run(TOOL, *words)
+    check("tiles of copies of what the caller has", told.returncode == 0, told.stdout + told.stderr)
+    # Row i is read where there is one, else row 0: a tile of all rows would read what the caller does not have.
     file.write_text('schedule "*"\n  cache_read(x, j, workspace)\n')
-    told = run(TOOL, "verify", model, "--target", "cuda", "--dim", "N=2..8", "--schedules", file, "--against", "interpreter", "--verify-each")
-    check("tiles of what the caller has", told.returncode == 0, told.stdout + told.stderr)
+    told = run(TOOL, *words)
+    check("no tile of rows that are not there", told.returncode == 1 and '"x" is read behind a condition that data decides' in told.stderr, told.stdout + told.stderr)
 
 
 def mistakes(check, tmp, model):

@@ -95,9 +95,23 @@ def interpolated(b):
     b.output(b.op("Resize", y, "", "", fours, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"))
 
 
+def cut_across(b):
+    """Rows that begin in one part of a tensor and end in another."""
+    for k, (front, width) in enumerate(((2, 2), (3, 3), (4, 2), (2, 4), (6, 4))):
+        x = b.input(f"x{k}", [front, "n"])
+        if front % width == 0:
+            rows = b.op("Reshape", b.op("Tanh", x), b.ints(-1, width))
+        else:
+            rows = b.op("Reshape", b.op("Concat", b.op("Tanh", x), x, axis=0), b.ints(-1, width))
+        b.output(b.op("MatMul", rows, b.weight(width, 3)) if k % 2 else rows)
+    y = b.input("y", [4, "n", 6])
+    b.output(b.op("Relu", b.op("Reshape", y, b.ints(-1, 8))))
+    b.output(b.op("Reshape", y, b.ints(-1, 3)))
+
+
 BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
-           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)})]
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (cut_across, {"n": (1, 9)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
            (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
-           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)})]
+           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (cut_across, {"n": (1, None)})]
 NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)})]  # attention over a text

@@ -173,7 +173,8 @@ class OpenAxesFirst {
     if (more * size != size_to && less * size_to != size) return false;
     l.times = own->times * std::max<int64_t>(more, 1);
     l.divisor = own->divisor * std::max<int64_t>(less, 1);
-    if (front > 1 && !l.count) return false;
+    // Each part has to be so long whatever the size is: the rows of two of [2, n] may begin in one half and end in the other.
+    if (front > 1 && (!l.count || l.times % l.divisor != 0)) return false;
     const int64_t rest = num_elements(to) / (std::max(size, size_to) * ahead);
     Value* v = value_of(x);
     if (ahead > 1 && size != size_to) {  // parts of the size change places with what is in front of it

@@ -105,7 +105,7 @@ std::vector<Value*> Sequences::tensors_of(const Node& n, size_t first, size_t la
   for (size_t k = first; k < last; k++) {
     if (!has(n, k) || is_list(n.inputs[k])) refuse(n, "a sequence holds tensors", int(k));
     if (sizes_.is_counted(n.inputs[k]))
-      refuse(n, "a tensor whose size depends on data cannot be an element of a sequence", int(k));
+      refuse(n, "a tensor whose size is known only at run time cannot be an element of a sequence", int(k));
     tensors.push_back(n.inputs[k]);
   }
   return tensors;

@@ -21,8 +21,7 @@ namespace tc {
 std::optional<Scheduled> cuda_prefix_rows(const CudaArgs& a) {
   const auto p = match_prefix_rows(a.fn, false);
   const Dims dims = p ? static_dims(p->c.original_out->shape) : Dims();
-  if (!p || is_open(p->steps) || std::none_of(dims.begin(), dims.end(), is_open))
-    return {};
+  if (!p || is_open(p->steps) || std::none_of(dims.begin(), dims.end(), is_open)) return {};
   std::vector<Axis> axes = p->outer;
   axes.insert(axes.end(), p->inner.begin(), p->inner.end());
   const Buffer sum = make_buffer("sum", p->sum->dtype, {}, Scope::Register);
@@ -32,8 +31,9 @@ std::optional<Scheduled> cuda_prefix_rows(const CudaArgs& a) {
     return seq({store(sum, {}, at(value, step), op), store(p->c.out, {at(p->out_index, step)}, at(stored, step))});
   };
   const Var step = make_var(p->step->name);
-  const Stmt sequence = alloc(sum, seq({joined(p->first, 0, {}), loop(step, p->steps - 1, joined(p->next, Expr(step), p->op),
-                                                                      ForKind::Serial, 1)}));
+  const Stmt sequence = alloc(
+      sum,
+      seq({joined(p->first, 0, {}), loop(step, p->steps - 1, joined(p->next, Expr(step), p->op), ForKind::Serial, 1)}));
   Schedule loops = point_loops(axes, sequence, a.options);
   bind_points(loops, vars_of(axes), decide_threads(a.plan, points(axes)));
   Scheduled s;
