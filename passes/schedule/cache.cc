@@ -25,7 +25,7 @@ Axes axes_of(const Region& r) {
   return a;
 }
 
-Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, const Expr& guard, Stmt s) {
+Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, const Expr& guard, const Stmt& s) {
   const Expr in = both(guard, inside(r, b, at));
   return in ? if_then(in, s) : s;
 }
