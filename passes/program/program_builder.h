@@ -136,6 +136,10 @@ class ProgramBuilder {
   // sizes that the caller chooses, on a device: sizes_on_device.cc
   bool is_host_number(const Operand& o) const;
   std::vector<bool> by_value(const std::vector<const Value*>& operands) const;
+  /// Returns what stood for them before.
+  std::vector<std::pair<const Value*, Operand>> put_into_memory(const TensorFn& fn,
+                                                                const std::vector<const Value*>& operands,
+                                                                std::vector<Step>& steps);
   void call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps);
   void fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps);
   void fill_behind(const CopyStep& c, DType dtype, std::vector<Step>& steps);

@@ -5,6 +5,7 @@
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "passes/loop/assign_names.h"
@@ -95,7 +96,45 @@ std::vector<bool> are_constant(const std::vector<Constant>& list) {
   return known;
 }
 
+/// Is an element of `b` read at an index that is tested? What tests it would not be computed for a number that the host passes.
+bool is_read_at_tested_index(const TensorFn& fn, const Buffer& b) {
+  bool found = false;
+  const auto look = [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    found = found || (l && l->buffer == b &&
+                      std::any_of(l->index.begin(), l->index.end(), [](const Expr& i) { return raises_status(i); }));
+    return !found;
+  };
+  for (const Stage& s : fn.stages) {
+    for (const Exprs* list : {&s.values, &s.init})
+      for (const Expr& e : *list)
+        if (e) walk(e, look);
+    if (s.nest)
+      walk(
+          s.nest, [](const Stmt&) { return true; }, look);
+  }
+  return found;
+}
+
 }  // namespace
+
+// Sizes that have to lie in memory do so for this call.
+std::vector<std::pair<const Value*, Operand>> ProgramBuilder::put_into_memory(const TensorFn& fn,
+                                                                              const std::vector<const Value*>& operands,
+                                                                              std::vector<Step>& steps) {
+  std::vector<std::pair<const Value*, Operand>> before;
+  const std::vector<bool> numbers = by_value(operands);
+  for (size_t k = 0; k < operands.size(); k++) {
+    if (!numbers[k] || !is_read_at_tested_index(fn, fn.inputs[k])) continue;
+    const Value* v = root_of(operands[k]);
+    if (std::any_of(before.begin(), before.end(), [&](const auto& b) { return b.first == v; })) continue;
+    const Operand number = operands_.at(v), slot = new_slot(v->name, "in_memory", DType::I64, {});
+    store_number(number, slot, steps);
+    before.emplace_back(v, number);
+    operands_[v] = slot;
+  }
+  return before;
+}
 
 void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn& whole = tensor_fn(n);
@@ -109,30 +148,31 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const std::vector<int> dead = dying(n, operands);
   std::vector<std::string> ends;
   for (const LiveOutput& l : live) ends.push_back(l.as_text());
+  const auto sizes = put_into_memory(fn, operands, steps);
   FunctionKey key = {identity_of(fn), are_constant(constants), dead, ends, by_value(operands)};
   key.kept = in_states(dead, operands);
   Compiled& c = compile(key, fn, constants, &n, live);
   if (cx_.called) cx_.called(c.function, c.kernel);
   Call call = call_of(c, n, operands);
-  if (live.size() == 1) {
-    if (const auto one = first_row(n, live[0], all, operands, dead)) {
-      IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
-      both.size = one->size;
-      Call few = call;
-      few.kernel = one->call.kernel;
-      few.by_variant = one->call.by_variant;
-      few.operands = one->call.operands;
-      if (IfStep* before = steps.empty() ? nullptr : std::get_if<IfStep>(&steps.back().kind);
-          before && before->size == both.size) {
-        before->then.push_back({std::move(few)});
-        before->otherwise.push_back({std::move(call)});
-        return;
-      }
-      both.then.push_back({std::move(few)});
-      both.otherwise.push_back({std::move(call)});
-      steps.push_back({std::move(both)});
+  const auto one = live.size() == 1 ? first_row(n, live[0], all, operands, dead) : std::nullopt;
+  for (const auto& [v, number] : sizes) operands_[v] = number;
+  if (one) {
+    IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
+    both.size = one->size;
+    Call few = call;
+    few.kernel = one->call.kernel;
+    few.by_variant = one->call.by_variant;
+    few.operands = one->call.operands;
+    if (IfStep* before = steps.empty() ? nullptr : std::get_if<IfStep>(&steps.back().kind);
+        before && before->size == both.size) {
+      before->then.push_back({std::move(few)});
+      before->otherwise.push_back({std::move(call)});
       return;
     }
+    both.then.push_back({std::move(few)});
+    both.otherwise.push_back({std::move(call)});
+    steps.push_back({std::move(both)});
+    return;
   }
   steps.push_back({std::move(call)});
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "passes/program/test_program.h"
@@ -60,6 +62,22 @@ TEST(SizesOnDevice, ASizeThatIsStoredIsAKernel) {
   }
   ASSERT_TRUE(store);
   EXPECT_TRUE(p.kernels[size_t(store->kernel)].params[0].by_value);
+}
+
+// A number that the host passes has no index: the test of one would be lost.
+TEST(SizesOnDevice, ASizeThatIsReadAtATestedIndexLiesInMemory) {
+  const Program p = program_of(
+      "g (float[N] x, int64[1] i) => (float[N] y, int64[1] n) { y = Neg(x)  s = Shape(x)  n = Gather(s, i) }");
+  bool tested = false;
+  for (const Kernel& k : p.kernels) {
+    if (std::none_of(k.params.begin(), k.params.end(), [](const Param& x) { return x.role == Param::Role::Status; }))
+      continue;
+    tested = true;
+    for (const Param& x : k.params) EXPECT_FALSE(x.by_value) << k.name;
+    ASSERT_EQ(k.device.size(), 1u);
+    EXPECT_NE(to_text(k.device[0].body).find("index("), std::string::npos) << to_text(k.device[0].body);
+  }
+  EXPECT_TRUE(tested);
 }
 
 /// A state that grows, and one that adds up.
