@@ -5,7 +5,6 @@
 //   y, present = CausalConvWithState(x, w, b, past)   ->   y = tc.causal_conv(x, w, b, past)   present = tc.last_steps(past, x, n)
 // Weights that both have state_window: the states behind each of the last tokens. It is refused.
 #include <algorithm>
-#include <cmath>
 
 #include "ir/ops/expansion.h"
 #include "ir/ops/microsoft_counts.h"

@@ -99,7 +99,7 @@ Node* BoundedSizes::take_in_order(Graph& g, Node* n) {
   if (!n->is("Gather") || n->inputs.size() < 2 || !n->outputs.at(0)) return n;
   const Value *joined = n->inputs[0], *at = n->inputs[1];
   const Node* view = joined ? joined->producer : nullptr;
-  if (!view || (!view->is("Reshape") && !(view->domain == "tc" && view->op == "regroup"))) return n;
+  if (!view || (!view->is("Reshape") && !is_regroup(view))) return n;
   Value* x = view->inputs[0];
   for (const Value* v : {joined, at, static_cast<const Value*>(x)})
     if (!v || !v->type.is_static_tensor()) return n;

@@ -9,12 +9,6 @@ namespace {
 
 using namespace counted_testing;
 
-Dim bounded(const std::string& name, int64_t least, int64_t most) {
-  Dim d = Dim::symbolic(name, most);
-  d.least = least;
-  return d;
-}
-
 struct Positions {
   bool swapped = false;    // x[j, i]
   int64_t added = 0;       // i * m + j + added

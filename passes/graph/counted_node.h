@@ -15,6 +15,9 @@ namespace tc {
 /// Operand k; null where it is absent.
 inline Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
 
+/// A view that moves what lies between counted elements (counted_views.cc).
+inline bool is_regroup(const Node* n) { return n && n->domain == "tc" && n->op == "regroup"; }
+
 /// An axis of `v`, counted from the front. May lie outside, as `axis` may.
 inline int64_t axis_from_front(int64_t axis, const Value* v) {
   return axis < 0 ? axis + int64_t(v->type.shape.size()) : axis;

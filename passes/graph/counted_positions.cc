@@ -35,7 +35,7 @@ bool BoundedSizes::from_front(const Value* v, int& budget) {
                          "Cast", "Split", "Expand"})
     if (n->is(op)) return from_front(n->inputs[0], budget);
   if (n->is("Range")) return is_scalar(n->inputs[0], 0) && n->inputs.size() > 2 && is_scalar(n->inputs[2], 1);
-  if (n->domain == "tc" && n->op == "regroup") return from_front(n->inputs[0], budget);
+  if (is_regroup(n)) return from_front(n->inputs[0], budget);
   return (n->is("Concat") || n->is("Add") || n->is("Mul")) && of_all();
 }
 

@@ -6,7 +6,6 @@
 // what lies between the counted elements moves:
 //   y = Reshape(x, [-1])         x counted along 1 by n, [2, n]        ->   y = tc.regroup(x, n, 2 n), counted by 2 n
 //   y = Reshape(x, [-1, 768])    x: [n, m, 768]                        ->   y = tc.regroup(x, n, m, n m)
-//
 //   y = Reshape(tc.regroup(x, ...), x's sizes)                         ->   y = x
 //
 // Shapes are cut into parts of equal products, each with one counted axis at most: [n, m, 768] and [n, m, 12, 64] have
@@ -16,7 +15,7 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
@@ -155,7 +154,7 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
   if (!to) return n;
   // What has been moved may be a view of what it was before.
   const Node* moved = x->producer;
-  if (moved && moved->domain == "tc" && moved->op == "regroup" && view_parts(forms(moved->inputs[0]), *to, counts_)) {
+  if (is_regroup(moved) && view_parts(forms(moved->inputs[0]), *to, counts_)) {
     g.set_input(n, 0, moved->inputs[0]);
     if (Node* done = view_as(g, n, *to); done != n) return done;
     g.set_input(n, 0, x);

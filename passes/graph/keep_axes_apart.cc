@@ -20,8 +20,6 @@ namespace tc {
 
 namespace {
 
-bool is_regroup(const Node* n) { return n->domain == "tc" && n->op == "regroup"; }
-
 bool is_along_last(const Value* v) { return v && v->type.is_static_tensor() && rank_of(v) <= 1; }
 
 /// Is it normalised along the last axis, row by row?
@@ -75,6 +73,11 @@ bool undoes(const Node& back, const Node& joined) {
   return apart == again && rows == same;
 }
 
+struct RowWork {
+  Node* node = nullptr;
+  std::vector<size_t> rows;  // operands
+};
+
 /// What lies between views that join axes and the one that takes them apart.
 class Between {
  public:
@@ -85,39 +88,43 @@ class Between {
     Node* n = v->producer;
     if (!n || work_.size() > kMost) return false;
     if (is_regroup(n)) return undoes(back_, *n);
-    if (std::find(work_.begin(), work_.end(), n) != work_.end()) return true;
-    const std::vector<size_t> rows = row_operands(*n);
+    if (holds(n)) return true;
+    std::vector<size_t> rows = row_operands(*n);
     if (rows.empty()) return false;
     for (const size_t k : rows)
       if (!collect(n->inputs[k])) return false;
-    work_.push_back(n);
+    work_.push_back({n, std::move(rows)});
     return true;
   }
 
   /// Does nobody else read any of it?
   bool is_closed() const {
-    for (const Node* n : work_)
-      for (const Node* user : n->outputs[0]->users)
-        if (user != &back_ && std::find(work_.begin(), work_.end(), user) == work_.end()) return false;
-    return !work_.empty() &&
-           std::none_of(work_.begin(), work_.end(), [](const Node* n) { return n->outputs[0]->output_uses > 0; });
+    const auto stays_inside = [&](const RowWork& w) {
+      const Value* y = w.node->outputs[0];
+      return y->output_uses == 0 && std::all_of(y->users.begin(), y->users.end(),
+                                                [&](const Node* user) { return user == &back_ || holds(user); });
+    };
+    return !work_.empty() && std::all_of(work_.begin(), work_.end(), stays_inside);
   }
 
-  const std::vector<Node*>& work() const { return work_; }
+  const std::vector<RowWork>& work() const { return work_; }
 
  private:
   static constexpr size_t kMost = 64;
+  bool holds(const Node* n) const {
+    return std::any_of(work_.begin(), work_.end(), [&](const RowWork& w) { return w.node == n; });
+  }
   const Node& back_;
-  std::vector<Node*> work_;
+  std::vector<RowWork> work_;
 };
 
 void keep_apart(Graph& g, Node* back) {
   Between between(*back);
   if (!between.collect(back->inputs[0]) || !between.is_closed()) return;
   std::map<const Value*, Value*> apart;  // looked up only
-  for (Node* n : between.work()) {
+  for (const auto& [n, rows] : between.work()) {
     std::vector<Value*> inputs = n->inputs;
-    for (const size_t k : row_operands(*n)) {
+    for (const size_t k : rows) {
       const Node* made = n->inputs[k]->producer;
       inputs[k] = is_regroup(made) ? made->inputs[0] : apart.at(n->inputs[k]);
     }

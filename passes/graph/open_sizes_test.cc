@@ -13,12 +13,6 @@ namespace {
 
 using namespace counted_testing;
 
-Dim bounded(const std::string& name, int64_t least, int64_t most) {
-  Dim d = Dim::symbolic(name, most);
-  d.least = least;
-  return d;
-}
-
 /// A graph of one input x: f32[shape], given to `then`.
 template <class F>
 Graph of(const Shape& shape, const F& then) {

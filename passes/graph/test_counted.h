@@ -21,6 +21,13 @@ Graph counted(const F& then) {
   return t.out({then(t, node, x, rows)});
 }
 
+/// A size that the caller chooses.
+inline Dim bounded(const std::string& name, int64_t least, int64_t most) {
+  Dim d = Dim::symbolic(name, most);
+  d.least = least;
+  return d;
+}
+
 inline Diagnostics run(Graph& g) {
   Diagnostics d;
   PassContext cx;

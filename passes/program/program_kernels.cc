@@ -123,6 +123,7 @@ std::vector<std::pair<const Value*, Operand>> ProgramBuilder::put_into_memory(co
                                                                               const std::vector<const Value*>& operands,
                                                                               std::vector<Step>& steps) {
   std::vector<std::pair<const Value*, Operand>> before;
+  if (!cx_.target.device_memory) return before;
   const std::vector<bool> numbers = by_value(operands);
   for (size_t k = 0; k < operands.size(); k++) {
     if (!numbers[k] || !is_read_at_tested_index(fn, fn.inputs[k])) continue;

@@ -12,6 +12,7 @@
 #include "passes/schedule/primitives.h"
 #include "support/text.h"
 #include "templates/cpu/template.h"
+#include "templates/fills.h"
 #include "templates/sketch.h"
 
 namespace tc {
@@ -133,10 +134,6 @@ void vectorize_innermost(Schedule& loops) {
   for (const Var& v : innermost) loops.attempt([&](Schedule& s) { s.vectorize(v); });
 }
 
-}  // namespace
-
-namespace {
-
 // Whether what a stage gives to others has no upper bound.
 bool grows(const Stage& s, const TensorFn& fn) {
   const Buffer& b = s.outputs.at(0);
@@ -144,14 +141,17 @@ bool grows(const Stage& s, const TensorFn& fn) {
          std::find(fn.outputs.begin(), fn.outputs.end(), b) == fn.outputs.end();
 }
 
-}  // namespace
-
+// Does anything that stages give to each other?
 bool keeps_open_stages(const TensorFn& fn) {
   return std::any_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return grows(s, fn); });
 }
 
-// A sum along an axis that has no upper bound: what is put behind its last element, say, is in no memory.
+}  // namespace
+
+// A sum along an axis that has no upper bound: what is put behind its last element, say, is in no memory. Where fills inside of
+// sums leave nothing that grows, the sums' own templates do better.
 std::optional<Scheduled> schedule_inlined(const TemplateArgs& a) {
+  if (!keeps_open_stages(a.fn) || !keeps_open_stages(with_fills_inside(a.fn))) return {};
   Schedule loops(a.fn, a.options, a.constant_input);
   a.plan.steps(
       loops,

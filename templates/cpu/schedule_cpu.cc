@@ -27,11 +27,6 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(fn, a.constant_input, part, false);
 }
 
-// Where fills inside of sums leave nothing that grows, the sums' own templates do better.
-std::optional<Scheduled> schedule_inlined_stages(const TemplateArgs& a) {
-  return keeps_open_stages(a.fn) && keeps_open_stages(with_fills_inside(a.fn)) ? schedule_inlined(a) : std::nullopt;
-}
-
 // Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
 // is costly fills vectors in a stage of its own.
 std::optional<TemplateArgs> with_few_columns(const TemplateArgs& a) {
@@ -81,7 +76,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
-    {"inlined", schedule_inlined_stages},                   // several stages, of which no memory holds the first ones
+    {"inlined", schedule_inlined},                          // several stages, of which no memory holds the first ones
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything
     {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for

@@ -74,8 +74,6 @@ std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
 /// Functions of which stages in front of a sum have no upper bound: these are computed where they are read. Declines where one would
 /// have to be stored.
 std::optional<Scheduled> schedule_inlined(const TemplateArgs& a);
-/// Has a stage that others read no upper bound?
-bool keeps_open_stages(const TensorFn& fn);
 /// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 /// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
