@@ -95,6 +95,16 @@ def interpolated(b):
     b.output(b.op("Resize", y, "", "", fours, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"))
 
 
+def looked_up_rows(b):
+    """Positions that are counted in the text, as I-BERT and MarkupLM have them: tests of indices in kernels whose threads wait for each other."""
+    mask = b.op("Greater", b.input("x", ["batch", "seq"]), b.scalar(-0.5))
+    counted = b.op("Cast", mask, to=TensorProto.INT64)
+    position = b.op("Mul", b.op("CumSum", counted, b.scalar(1, np.int64)), counted)
+    rows = b.op("Gather", b.weight(20, 32), position, axis=0)
+    b.output(b.op("LayerNormalization", b.op("Add", rows, b.weight(32)), b.weight(32), b.weight(32), axis=-1))
+    b.output(b.op("Add", b.op("MatMul", b.input("y", ["batch", "seq", 128]), b.weight(128, 32)), rows))
+
+
 def cut_across(b):
     """Rows that begin in one part of a tensor and end in another."""
     for k, (front, width) in enumerate(((2, 2), (3, 3), (4, 2), (2, 4), (6, 4))):
@@ -110,8 +120,8 @@ def cut_across(b):
 
 
 BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
-           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (cut_across, {"n": (1, 9)})]
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
            (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
-           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (cut_across, {"n": (1, None)})]
+           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]
 NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)})]  # attention over a text

@@ -7,12 +7,14 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 
 namespace tc {
 
 namespace {
 
 constexpr int kMostBits = 62;  // of a number to which others may be added
+constexpr int kSizeBits = 31;
 
 int width(int64_t n) { return std::bit_width(uint64_t(n < 0 ? -(n + 1) : n)); }
 
@@ -22,13 +24,13 @@ bool has_variables(const Exprs& list) {
   return found;
 }
 
-/// max(min(n, most), least), where n is one number in memory and both limits are 0 or more and have 31 bits: how many there are of
-/// something. Products of such a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
+/// max(min(n, most), least), where n is one number in memory and both limits are 0 or more and have 31 bits, or are what stands for a
+/// size without an upper bound: how many there are of something. Products of such a number and sizes do not wrap; those of a tensor's elements may, however they are bounded.
 /// Its bits; nothing if it is none.
 std::optional<int> count_bits(const Expr& e) {
   const auto limit = [](const Apply* k) {
     const auto n = k ? as_const_int(k->args[1]) : std::nullopt;
-    return n && *n >= 0 && *n <= std::numeric_limits<int32_t>::max() ? n : std::nullopt;
+    return n && *n >= 0 && (*n <= std::numeric_limits<int32_t>::max() || *n == kOpenSize) ? n : std::nullopt;
   };
   const Apply* a = as<Apply>(e);
   const Apply* inner = a && a->op == Op::Max ? as<Apply>(a->args[0]) : nullptr;
@@ -45,10 +47,10 @@ class DataBits {
   int of(const Expr& e) const {
     if (const VarRef* v = as<VarRef>(e)) {
       if (e->dtype != DType::I64 && e->dtype != DType::Bool) return kAnyBits;
-      const auto known = vars_.find(v->var.get());
-      return known == vars_.end() ? 0 : known->second;
+      const auto known = vars_.bits.find(v->var.get());
+      return known == vars_.bits.end() ? 0 : known->second;
     }
-    if (as<Load>(e)) return kAnyBits;
+    if (const Load* l = as<Load>(e)) return vars_.sizes.contains(l->buffer.get()) ? kSizeBits : kAnyBits;
     if (const Apply* a = as<Apply>(e)) return a->op == Op::Index ? 0 : applied(*a);
     int most = 0;  // of what it is made of
     walk(e, [&](const Expr& x) {
@@ -83,7 +85,7 @@ bool holds_data(const Expr& e, const DataVars& vars) { return DataBits(vars).of(
 
 void note_name(DataVars& vars, const Var& name, const Expr& value) {
   const int bits = count_bits(value).value_or(DataBits(vars).of(value));
-  if (bits > 0) vars[name.get()] = bits;
+  if (bits > 0) vars.bits[name.get()] = bits;
 }
 
 DataVars data_vars(const Stmt& s) {

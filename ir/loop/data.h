@@ -2,15 +2,18 @@
 // in. Numbers that are read from tensors may be anything, wrap, and keep the width of their type.
 #pragma once
 #include <map>
+#include <set>
 
 #include "ir/loop/ir.h"
 
 namespace tc {
 
-/// Names of integers that numbers in memory decide, and how many bits these may have: kAnyBits where nothing bounds them. Looked up
-/// only.
-using DataVars = std::map<const VarDef*, int>;
 inline constexpr int kAnyBits = 64;
+/// What is known of integers that numbers in memory decide. Both are looked up only.
+struct DataVars {
+  std::map<const VarDef*, int> bits;  // of names: kAnyBits where nothing bounds them
+  std::set<const BufferDef*> sizes;   // parameters that are a size of the caller's, which has been checked
+};
 
 /// Does the value come from memory, or from a name of `vars`, such that arithmetic on it may wrap, or from a name of another type than
 /// integers that count? What Op::Index has checked is a count.

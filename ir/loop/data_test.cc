@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/loop/build.h"
+#include "ir/open_size.h"
 
 namespace tc::data_test {
 namespace {
@@ -26,6 +27,15 @@ TEST(Data, CountsAreNumbersInMemoryOfFewBits) {
   EXPECT_TRUE(is_data(clamped(Expr(i), 512))) << "an element: its powers may wrap";
   EXPECT_TRUE(is_data(clamped(0, int64_t(1) << 40)));
   EXPECT_TRUE(is_data(clamped(0, 512, -512)));
+  EXPECT_FALSE(is_data(clamped(0, kOpenSize))) << "a size without an upper bound";
+}
+
+TEST(Data, SizesOfTheCallersAreCounts) {
+  const Buffer n = make_buffer("n", DType::I64, {});
+  const DataVars vars = {{}, {n.get()}};
+  EXPECT_FALSE(holds_data(load(n, {}) * Expr(20) + Expr(1), vars));
+  EXPECT_TRUE(holds_data(load(n, {}) * load(n, {}) * Expr(4), vars)) << "64 bits";
+  EXPECT_TRUE(holds_data(load(n, {}) * Expr(20)));
 }
 
 TEST(Data, ProductsOfCountsAreDataWhereTheyMayWrap) {
@@ -39,6 +49,9 @@ TEST(Data, ProductsOfCountsAreDataWhereTheyMayWrap) {
   EXPECT_TRUE(holds_data(Expr(square) * Expr(square), vars));
   EXPECT_TRUE(holds_data(Expr(n) * Expr(n) * Expr(n), vars));
   EXPECT_TRUE(holds_data(Expr(square) + Expr(square), vars));
+  note_name(vars, n, clamped(0, kOpenSize));
+  EXPECT_FALSE(holds_data(Expr(n) * Expr(1 << 20), vars));
+  EXPECT_TRUE(holds_data(Expr(n) * Expr(1 << 30), vars));
 }
 
 }  // namespace

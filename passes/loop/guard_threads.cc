@@ -5,6 +5,9 @@
 //       y[b * 256 + t] = sum(k) x[b * 256 + t, k]   ->       if (b * 256 + t < n)
 //                                                              y[b * 256 + t] = sum(k) x[b * 256 + t, k]
 //
+// Where threads wait for each other all of them go on, and only what would be told of is not looked at:
+//   at = test(index[b * 16 + t], 99)      ->      at = test(b * 16 + t < n ? index[b * 16 + t] : 0, 99)
+//
 // Preconditions, for each launch: no thread waits for others, or exchanges anything with them; every store of a thread is to an
 // output that is needed up to a count which the host knows, and that no other launch of the kernel reads, or to memory of its own.
 #include "passes/loop/guard_threads.h"
@@ -100,13 +103,63 @@ class GuardThreads {
   std::vector<Var> threads_;  // loops around the statement
 };
 
+/// May the last of its blocks, of which there are as many as a run needs, hold rows that do not count?
+bool may_reach_beyond(const Stmt& launch, const GridSizes& grids) {
+  bool rounded = false;
+  walk(launch, [&](const Stmt& x) {
+    const For* f = as<For>(x);
+    const auto size = f ? grids.find(f->var.get()) : grids.end();
+    if (size != grids.end())
+      walk(size->second, [&](const Expr& e) {
+        const Apply* a = as<Apply>(e);
+        rounded = rounded || (a && a->op == Op::Div);
+        return !rounded;
+      });
+    return !rounded;
+  });
+  return rounded;
+}
+
+/// Is this element one that counts? Null: all of them, or it is not known. The open axis of what a kernel reads is its first.
+Expr counts(const Load& l, const std::vector<Live>& live) {
+  if (l.buffer->scope != Scope::Global || l.index.empty() || l.index.size() != l.buffer->shape.size()) return {};
+  const OpenNumber elements = open_number(l.buffer->shape[0].value);
+  if (elements.times == 0 || elements.rest != 0) return {};
+  for (const Live& k : live) {
+    const OpenNumber largest = open_number(k.dims[size_t(k.axis)]);
+    if (k.on_host && largest.times > 0 && largest.rest == 0 && elements.times % largest.times == 0)
+      return l.index[0] < k.end * Expr(elements.times / largest.times);
+  }
+  return {};
+}
+
+Stmt guard_tests(const Stmt& launch, const std::vector<Live>& live) {
+  const auto guarded = [&](const Expr& index) {
+    return rewrite(index, [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      const Expr here = l ? counts(*l, live) : Expr();
+      return here ? select(here, e, zero(e->dtype)) : Expr();
+    });
+  };
+  return rewrite(launch, [&](const Expr& e) -> Expr {
+    const Apply* a = as<Apply>(e);
+    if (!a || a->op != Op::Index) return {};
+    Exprs args = a->args;
+    args[0] = guarded(args[0]);
+    return args[0].same_as(a->args[0]) ? Expr() : apply(Op::Index, args);
+  });
+}
+
 }  // namespace
 
-Stmt guard_threads(const Stmt& body, const std::vector<Live>& live) {
+Stmt guard_threads(const Stmt& body, const std::vector<Live>& live, const GridSizes& grids) {
   const auto open = [](const Live& l) { return is_open(l.dims[size_t(l.axis)]); };
   if (std::none_of(live.begin(), live.end(), open)) return body;
   GuardThreads guard(body, live);
-  return each_launch(body, [&](const Stmt& s) { return waits(s) ? s : guard.launch(s); });
+  return each_launch(body, [&](const Stmt& s) {
+    if (!waits(s)) return guard.launch(s);
+    return may_reach_beyond(s, grids) ? guard_tests(s, live) : s;
+  });
 }
 
 }  // namespace tc

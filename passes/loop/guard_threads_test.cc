@@ -52,6 +52,19 @@ TEST_F(GuardThreads, ThreadsThatWaitForOthersStay) {
   EXPECT_EQ(guarded(s), to_text(s));
 }
 
+TEST_F(GuardThreads, ThreadsThatWaitTestNoIndexBeyondTheLast) {
+  const Buffer index = make_buffer("index", DType::I64, {Dim(kOpenSize * kColumns)});
+  const Expr checked = apply(Op::Index, {load(index, {point()}), Expr(99)});
+  const Stmt s = launch(seq({store(y, {point()}, load(x, {checked})), barrier(Scope::Shared)}));
+  const auto guarded_for = [&](const Expr& blocks) {
+    return to_text(guard_threads(s, {{{y}, {kOpenSize, kColumns}, 0, load(count, {}), {{count, 1, kOpenSize}}, true}},
+                                 {{b.get(), blocks}}));
+  };
+  const Expr n = load(count, {});
+  EXPECT_NE(guarded_for(apply(Op::Div, {n * 5 + 255, Expr(256)})).find("batch[] * 5"), std::string::npos);
+  EXPECT_EQ(guarded_for(n * 5), to_text(s));  // the last block is full
+}
+
 TEST_F(GuardThreads, WhatOthersReadStays) {
   const Buffer shared = make_buffer("shared", DType::F32, {Dim(256)}, Scope::Shared);
   const Stmt s =

@@ -124,7 +124,7 @@ void tell_loops_apart(Lowering& l) {
 void trim_launches(Lowering& l) {
   tell_loops_apart(l);
   l.grids = trim_grids(l.body, l.io->live());
-  l.body = guard_threads(l.body, l.io->live());
+  l.body = guard_threads(l.body, l.io->live(), l.grids);
   l.grid_params = l.io->buffers();
 }
 void trim(Lowering& l) {

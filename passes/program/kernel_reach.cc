@@ -142,7 +142,9 @@ class Reach {
   }
 
   template <class F>
-  void where(const Expr& condition, bool holds, F&& body) {
+  void where(const Expr& test, bool holds, F&& body) {
+    const VarRef* name = as<VarRef>(test);
+    const Expr condition = name ? without_names(test) : test;
     const Ranges all = ranges_;
     const VarMap names = lets_;
     const size_t known = below_.size();
