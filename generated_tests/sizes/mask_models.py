@@ -76,6 +76,15 @@ def joined_rows(b):
     b.output(b.op("Reshape", b.op("Softmax", y, axis=1), b.op("Shape", x)))
 
 
+def joined_triangle(b):
+    """All words of all texts as rows of one triangle: which elements are zero depends on how many texts there are."""
+    x = b.input("x", ["batch", "seq", 8])
+    rows = b.op("Reshape", x, b.ints(-1, 8))
+    y = b.op("MatMul", b.op("Trilu", b.op("MatMul", rows, b.weight(8, 8))), b.weight(8, 8))
+    y = b.op("Add", b.op("Einsum", y, y, equation="ij,ij->ij"), rows)
+    b.output(b.op("Softmax", b.op("Reshape", y, b.op("Shape", x)), axis=1))
+
+
 def sums_of_rows(b):
     """Sums from the front of each row, of any number of rows."""
     x = b.input("x", ["n", 9])
@@ -120,7 +129,7 @@ def cut_across(b):
 
 
 BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
-           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (joined_triangle, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
            (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
            (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]

@@ -81,6 +81,22 @@ TEST(ConvertLayout, IndicesInTheValueAndUnknownOperatorsStay) {
   EXPECT_EQ(ops_of(after_passes(t.out({y, z}), kLayout)), "Transpose Conv Transpose Trilu DepthToSpace Transpose");
 }
 
+// Axes of size 1 make these pointwise, and their equations would name other axes behind.
+TEST(ConvertLayout, EquationsOverAxesOfSizeOneStay) {
+  TestGraph t;
+  Value* c = t.op("c", "Conv", {t.in("x", {1, 3, 1, 1}), t.weight("w", {2, 3, 1, 1})});
+  Value* r = t.op("r", "Relu", {c});
+  Value* y = t.op("y", "Einsum", {r, r}, {{"equation", std::string("ncij,ncji->ncij")}});
+  Value* z = t.op("z", "Einsum", {r}, {{"equation", std::string("ncij->ncji")}});
+  Value* u = t.op("u", "Einsum", {r, r}, {{"equation", std::string("ncij,ncij->ncij")}});
+  const Graph g = after_passes(t.out({y, z, u}), {convert_layout});
+  for (const auto& n : g.nodes()) {
+    if (!n->is("Einsum")) continue;
+    const bool is_pointwise = n->attr_string("equation", "") == "ncij,ncij->ncij";
+    EXPECT_EQ(dims_of(n->inputs[0]), is_pointwise ? (Dims{1, 1, 1, 2}) : (Dims{1, 2, 1, 1}));
+  }
+}
+
 TEST(ConvertLayout, OneAndThreeDimensions) {
   TestGraph t;
   Value* a = t.op("a", "Relu", {t.op("c", "Conv", {t.in("x", {1, 3, 8}), t.weight("w", {4, 3, 3})})});

@@ -14,6 +14,7 @@
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 #include "passes/graph/passes.h"
+#include "passes/graph/pointwise.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -44,9 +45,9 @@ std::vector<size_t> row_operands(Node& n) {
       return {};
   }
   if (normalises_rows(n)) return rows == std::vector<size_t>{0} ? rows : std::vector<size_t>();
-  if (n.attrs.contains("axis") || n.is("QuantizeLinear") || n.is("DequantizeLinear"))
-    return {};  // counted from the front
-  return pattern_of(tensor_fn(n)) <= Pattern::Broadcast ? rows : std::vector<size_t>();
+  if (n.is("QuantizeLinear") || n.is("DequantizeLinear")) return {};  // their axis is counted from the front
+  if (n.is("Einsum")) return {};                                      // names every axis
+  return is_pointwise(n) ? rows : std::vector<size_t>();
 }
 
 std::vector<const Value*> counts(const Node& regroup, size_t first, size_t number) {

@@ -1,37 +1,14 @@
 // How single operators follow their operands into the channels-last layout.
 #include <algorithm>
 
-#include "ir/loop/visit.h"
 #include "ir/ops/counted_sizes.h"
 #include "ir/ops/op.h"
 #include "passes/graph/layout.h"
+#include "passes/graph/pointwise.h"
 
 namespace tc {
 
 namespace {
-
-/// QuantizeLinear or DequantizeLinear, whose axis means nothing where there is one scale.
-bool is_quantizer(const Node& n) {
-  return (n.is("QuantizeLinear") || n.is("DequantizeLinear")) && has_one_element(dims_of(n.inputs[1]));
-}
-
-/// Are elements of the result made from elements at the same index (or a broadcast one), whatever that index is? Axes
-/// of size 1 hide where an operator looks, and its attributes would still say the old axes.
-bool is_pointwise(Node& n) {
-  if (n.is("Transpose") || n.attrs.contains("axes")) return false;
-  if (is_random(n) || (n.attrs.contains("axis") && !is_quantizer(n))) return false;
-  const TensorFn& fn = tensor_fn(n);
-  if (pattern_of(fn) > Pattern::Broadcast) return false;
-  bool ok = true;
-  for (const Stage& s : fn.stages)
-    for (const Expr& value : s.values)
-      walk(value, [&](const Expr& e) {
-        if (as<Load>(e)) return false;  // indices are the pattern's business
-        if (as<VarRef>(e)) ok = false;  // Trilu: the value depends on the index itself
-        return ok;
-      });
-  return ok;
-}
 
 /// Does the operator's row know this attribute?
 bool knows(const Node& n, std::string_view attribute) {

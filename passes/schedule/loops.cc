@@ -11,6 +11,8 @@
 namespace tc {
 namespace {
 
+constexpr size_t kLongName = 64;
+
 std::vector<StepOperand> operands(const std::vector<Var>& vars) {
   std::vector<StepOperand> list;
   for (const Var& v : vars) list.push_back({v});
@@ -140,6 +142,7 @@ Var Schedule::fuse(const std::vector<Var>& loops, const Naming& names) {
     count = simplify(count * f->extent, at.ranges);
     independent = independent && step.is_independent(f->var);
   }
+  if (name.size() > kLongName) name = "fused";  // of loops that were cut and joined many times
   const Var v = make_var(made(names, 0, name));
   Ranges ranges = at.ranges;
   ranges[v.get()] = loop_range(For{v, 0, count, nest[0]->kind, {}}, at.ranges);
@@ -152,7 +155,10 @@ Var Schedule::fuse(const std::vector<Var>& loops, const Naming& names) {
     values[i] = {f.var, simplify(f.begin + (i > 0 ? floor_mod(rest, width) : rest), ranges)};
     if (i > 0) rest = simplify(floor_div(rest, width), ranges);
   }
-  const Stmt body = replaced(values, nest.back()->body, names.let);
+  // Indices of loops that were one before are so again, instead of twice as long for each time.
+  const Stmt body = rewrite(replaced(values, nest.back()->body, names.let), [&](const Expr& e) -> Expr {
+    return e->dtype == DType::I64 && as<Apply>(e) && uses_var(e, v) ? simplify(e, ranges) : Expr();
+  });
   step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, nest[0]->kind)), {{v}});
   if (independent) independent_.push_back(v);
   return v;

@@ -75,6 +75,18 @@ TEST(ScheduleLoops, FuseDivides) {
   expect_same(fn, s.body());
 }
 
+TEST(ScheduleLoops, WhatIsCutAndJoinedAgainStaysShort) {
+  const TensorFn fn = twice(4, 1 << 10);
+  Schedule s(fn);
+  Var v = s.loops()[1];
+  for (int i = 0; i < 40; i++) {
+    const auto [outer, inner] = s.split(v, 2);
+    v = s.fuse({outer, inner});
+  }
+  EXPECT_LT(to_text(s.body()).size(), 2000u);
+  expect_same(fn, s.body());
+}
+
 TEST(ScheduleLoops, SplitAndFuseKeepCoordinatesInLets) {
   const TensorFn fn = twice(5, 7);
   Schedule s(fn);

@@ -339,11 +339,33 @@ const For* crowded(const Stmt& body) {
   return found;
 }
 
+constexpr int64_t kMostLocal = 65536;              // bytes; a thread's stack is to hold them
+constexpr int64_t kMostMemory = int64_t(1) << 35;  // bytes; larger numbers stand for sizes without an upper bound
+
+// Registers of a thread that no processor has: what does not fit lies on its stack. Null: there are none too many.
+const Alloc* too_large(const Stmt& body) {
+  const Alloc* found = nullptr;
+  walk(body, [&](const Stmt& s) {
+    const Alloc* a = as<Alloc>(s);
+    if (!a || found) return !found;
+    const bool local = a->buffer->scope == Scope::Register;
+    int64_t bytes = std::max<int64_t>(info(a->buffer->dtype).bytes, 1);
+    for (const Dim& d : a->buffer->shape)
+      if (__builtin_mul_overflow(bytes, std::max<int64_t>(d.value, 1), &bytes)) bytes = INT64_MAX;
+    if (bytes > (local ? kMostLocal : kMostMemory)) found = a;
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 void StepCheck::done(Stmt body, std::vector<StepOperand> results) {
   if (const For* block = crowded(body); block && !crowded(s_.body_))
     refuse("all threads of a block would do what stands beside their loop in \"" + block->var->name + "\"");
+  if (const Alloc* large = too_large(body); large && !too_large(s_.body_))
+    refuse("\"" + large->buffer->name + "\" would be more than " +
+           (large->buffer->scope == Scope::Register ? "64 KiB of registers" : "32 GiB of memory"));
   if (const SharedMemory wrong = wrongly_shared(body); wrong.memory)
     refuse("\"" + wrong.memory->buffer->name + "\" would be " + scope_name(wrong.memory->buffer->scope) +
            " memory outside of \"" + wrong.threads->var->name + "\", whose iterations are threads");

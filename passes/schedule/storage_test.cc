@@ -30,6 +30,15 @@ TEST(ScheduleStorage, SetScope) {
   Schedule large(two_steps(64, 64));
   EXPECT_NE(refusal([&] { large.set_scope(large.buffer("t"), Scope::Stack); }).find("more than 4 KiB"),
             std::string::npos);
+  Schedule huge(two_steps(1, 1 << 20));
+  EXPECT_NE(refusal([&] { huge.set_scope(huge.buffer("t"), Scope::Register); }).find("more than 64 KiB of registers"),
+            std::string::npos);
+  const TensorFn wide = two_steps(2, 1 << 20);
+  Schedule tiles(wide);
+  EXPECT_NE(refusal([&] {
+              tiles.cache_read(wide.inputs[0], tiles.loops(tiles.buffer("t"))[0], Scope::Register);
+            }).find("more than 64 KiB of registers"),
+            std::string::npos);
   Schedule threads(fn);
   threads.parallel(threads.loops()[0]);
   EXPECT_NE(refusal([&] { threads.set_scope(threads.buffer("t"), Scope::Register); }).find("threads inside share it"),
