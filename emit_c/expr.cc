@@ -80,8 +80,10 @@ std::string ExprPrinter::condition(const Expr& e) {
   bool plain = !e->vector && !is_data(e);
   walk(e, [&](const Expr& x) {
     const auto n = as_const_int(x);
-    plain = plain && (x->dtype == DType::I64 || x->dtype == DType::Bool) && !as<Load>(x) && !as<Cast>(x) &&
-            !as<Bitcast>(x) && (!n || (*n > INT32_MIN && *n < INT32_MAX));
+    const Load* l = as<Load>(x);
+    const bool data = l && !data_vars.sizes.contains(l->buffer.get());
+    plain = plain && (x->dtype == DType::I64 || x->dtype == DType::Bool) && !data && !as<Cast>(x) && !as<Bitcast>(x) &&
+            (!n || (*n > INT32_MIN && *n < INT32_MAX));
     return plain;
   });
   return plain ? index(e) : value(e);

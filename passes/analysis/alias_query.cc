@@ -1,7 +1,7 @@
 // The difference of two index expressions is
 //   sum(c_k * d_k) + constant,    d_k the difference of a term that both have, or a term that only one has.
-// Sorted by |c_k|, a term with |c_k| > sum of the later |c_j| * max|d_j| + |constant| must have d_k = 0 where the sum
-// is 0: the digits of a number in mixed radix. Terms of the same |c_k| must sum to 0. A variable that follows from such
+// Sorted by |c_k|, a term for which the sum of the later c_j * d_j and the constant stays between -|c_k| and |c_k| must have d_k = 0
+// where the sum is 0: the digits of a number in mixed radix. Terms of the same |c_k| must sum to 0. A variable that follows from such
 // terms (itself, or x / n and x % n) has one value wherever the accesses alias. They never do where the sum cannot be
 // 0: out of its range, or no multiple of the greatest common divisor of what it is made of.
 //
@@ -22,8 +22,6 @@ namespace tc {
 namespace {
 
 using Wide = __int128;
-constexpr Wide kInfinite = Wide(1) << 120;
-
 // Of what is not bounded: more than any sum of offsets.
 Wide width(const Range& r) { return bounded(r) ? Wide(r.max) - r.min : Wide(1) << 100; }
 Wide magnitude(int64_t v) { return v < 0 ? -Wide(v) : Wide(v); }
@@ -105,11 +103,9 @@ void AliasQuery::equate(const Expr& x, const Expr& y) {
   solve(std::move(terms), constant);
 }
 
-// How far a term may move the sum; what is not bounded counts as infinite.
-AliasQuery::Wide AliasQuery::reach(const Term& t) {
-  if (!bounded(t.range)) return kInfinite;
-  const Wide most = std::max(magnitude(t.range.min), magnitude(t.range.max));
-  return most > (Wide(1) << 50) ? kInfinite : most * magnitude(t.coefficient);
+// Is it known how far a term may move the sum?
+bool AliasQuery::has_reach(const Term& t) {
+  return bounded(t.range) && std::max(magnitude(t.range.min), magnitude(t.range.max)) <= (Wide(1) << 50);
 }
 
 // Can the sum not be 0?
@@ -137,9 +133,15 @@ void AliasQuery::solve(std::vector<Term> terms, int64_t constant) {
     const Wide step = magnitude(terms[0].coefficient);
     size_t equal = 1;
     while (equal < terms.size() && magnitude(terms[equal].coefficient) == step) equal++;
-    Wide rest = magnitude(constant);
-    for (size_t k = equal; k < terms.size(); k++) rest = std::min(kInfinite, rest + reach(terms[k]));
-    if (step <= rest) return;
+    Wide low = constant, high = constant;
+    for (size_t k = equal; k < terms.size(); k++) {
+      if (!has_reach(terms[k])) return;
+      const Wide p = Wide(terms[k].coefficient) * terms[k].range.min,
+                 q = Wide(terms[k].coefficient) * terms[k].range.max;
+      low += std::min(p, q);
+      high += std::max(p, q);
+    }
+    if (high >= step || low <= -step) return;
     if (equal == 1 && bool(terms[0].atom) && !has_load(terms[0].atom)) learn(terms[0].atom);
     terms.erase(terms.begin(), terms.begin() + std::ptrdiff_t(equal));
   }

@@ -36,7 +36,7 @@ class AliasQuery {
   void equate(const Expr& x, const Expr& y);
   void solve(std::vector<Term> terms, int64_t constant);
   static bool never_zero(const std::vector<Term>& terms, int64_t constant);
-  static Wide reach(const Term& t);
+  static bool has_reach(const Term& t);
   bool has(const Expr& atom) const;
   void learn(const Expr& atom);
   void close();

@@ -141,10 +141,16 @@ class Reach {
     return rewrite(s, [](const Expr& e) -> Expr { return as<Lanes>(e) ? Expr(kMaxLanes) : Expr(); });
   }
 
+  /// Tests that have names as what these say.
+  Expr spelled(const Expr& test) const {
+    if (as<VarRef>(test)) return without_names(test);
+    const Apply* a = as<Apply>(test);
+    if (!a || a->op != Op::And) return test;
+    return apply(Op::And, {spelled(a->args[0]), spelled(a->args[1])});
+  }
   template <class F>
   void where(const Expr& test, bool holds, F&& body) {
-    const VarRef* name = as<VarRef>(test);
-    const Expr condition = name ? without_names(test) : test;
+    const Expr condition = spelled(test);
     const Ranges all = ranges_;
     const VarMap names = lets_;
     const size_t known = below_.size();

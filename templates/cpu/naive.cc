@@ -156,8 +156,14 @@ std::optional<Scheduled> schedule_inlined(const TemplateArgs& a) {
   a.plan.steps(
       loops,
       [&](Schedule& all) {
+        std::vector<const Stage*> sums;  // and what else is no formula
         for (const Stage& stage : a.fn.stages)
-          if (grows(stage, a.fn)) all.attempt([&](Schedule& s) { s.compute_inline(s.buffer(stage)); });
+          if (grows(stage, a.fn) && !all.attempt([&](Schedule& s) { s.compute_inline(s.buffer(stage)); }))
+            sums.push_back(&stage);
+        for (size_t i = sums.size(); i-- > 0;)
+          all.attempt([&](Schedule& s) {
+            s.compute_at(s.buffer(*sums[i]), s.loops(s.buffer(a.fn.stages.back())).at(0), Scope::Stack);
+          });
         share_outermost(all, a.fn);
         vectorize_innermost(all);
       },
@@ -197,7 +203,7 @@ Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
                     std::any_of(loops.lines().begin(), loops.lines().end(), decomposes);
   s.description = loops.only({"parallel"})                ? plain
                   : loops.only({"parallel", "vectorize"}) ? plain + ", vectors along the innermost"
-                  : loops.only({"parallel", "vectorize", "compute_inline"})
+                  : loops.only({"parallel", "vectorize", "compute_inline", "compute_at"})
                       ? "plain loops, the first stages inside of what reads them"
                   : sums ? "plain loops, sums of several results at a time"
                          : join(s.steps, "; ");

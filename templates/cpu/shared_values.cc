@@ -15,6 +15,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
@@ -387,9 +388,16 @@ class Builder {
 
 }  // namespace
 
+// Positions in tensors without an upper bound are known to lie inside by the conditions around them, which arrays do not keep.
+bool needs_conditions(const Shared& s) {
+  const auto open = [](const Axis& a) { return is_open(a.extent.value); };
+  return std::any_of(s.c.axes.begin(), s.c.axes.end(), open) &&
+         std::any_of(s.parts.begin(), s.parts.end(), [](const SharedPart& p) { return p.value->dtype == DType::Bool; });
+}
+
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a) {
   const auto s = match(a);
-  if (!s) return {};
+  if (!s || needs_conditions(*s)) return {};
   Scheduled r;
   const int64_t work = num_elements(static_dims(a.fn.outputs[0]->shape)) * points(s->c.raxes);
   const bool parallel = a.plan.flag("parallel", work >= kParallelThreshold, bool(s->cut) || !s->around.empty(),
