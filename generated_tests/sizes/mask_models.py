@@ -76,6 +76,41 @@ def joined_rows(b):
     b.output(b.op("Reshape", b.op("Softmax", y, axis=1), b.op("Shape", x)))
 
 
+def extremes(b):
+    """Where the extremes are along a size, the first and the last of equal ones."""
+    x = b.input("x", ["n", 5])
+    rounded = b.op("Round", x)
+    b.output(b.op("ArgMax", x, axis=0), TensorProto.INT64)
+    b.output(b.op("ArgMin", rounded, axis=0, keepdims=0, select_last_index=1), TensorProto.INT64)
+    b.output(b.op("ArgMax", b.op("Cast", rounded, to=TensorProto.INT32), axis=-2, keepdims=0), TensorProto.INT64)
+
+
+def exponents(b):
+    """What is made of sums of exponents along a size."""
+    x = b.input("x", ["n", 5])
+    b.output(b.op("LogSoftmax", x, axis=0))
+    b.output(b.op("ReduceLogSumExp", b.op("Mul", x, b.scalar(50.0)), b.ints(0), keepdims=0))
+    b.output(b.op("Hardmax", x, axis=0))
+
+
+def warped(b):
+    """Samples at positions that the caller gives, of any number of pictures; of few channels and of many."""
+    x, grid = b.input("x", ["n", 3, 5, 6]), b.input("grid", ["n", 4, 3, 2])
+    b.output(b.op("GridSample", x, b.op("Mul", grid, b.scalar(0.7))))
+    many = b.op("Reshape", b.input("y", ["n", 4, 16, 4, 4]), b.ints(-1, 16, 4, 4))
+    at = b.op("Reshape", b.input("at", ["n", 4, 6, 4, 2]), b.ints(-1, 6, 4, 2))
+    b.output(b.op("GridSample", many, at, align_corners=1, padding_mode="border"))
+
+
+def heads_from_rows(b):
+    """A product that reads another's rows as heads: LeViT's keys, which a batch normalisation has seen as rows."""
+    x = b.input("x", ["n", 4, 24])
+    rows = b.op("Mul", b.op("Reshape", b.op("MatMul", x, b.weight(24, 40)), b.ints(-1, 40)), b.weight(40))
+    heads = b.op("Transpose", b.op("Reshape", rows, b.ints(-1, 4, 2, 20)), perm=[0, 2, 3, 1])
+    query = b.op("Reshape", b.input("q", ["n", 40]), b.ints(-1, 2, 1, 20))
+    b.output(b.op("Softmax", b.op("Add", b.op("Mul", b.op("MatMul", query, heads), b.scalar(0.25)), b.weight(2, 1, 4)), axis=-1))
+
+
 def joined_triangle(b):
     """All words of all texts as rows of one triangle: which elements are zero depends on how many texts there are."""
     x = b.input("x", ["batch", "seq", 8])
@@ -129,8 +164,9 @@ def cut_across(b):
 
 
 BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
-           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (joined_triangle, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (joined_triangle, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (extremes, {"n": (1, 9)}), (exponents, {"n": (1, 9)}), (warped, {"n": (1, 4)}), (heads_from_rows, {"n": (1, 5)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
            (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
-           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]
-NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)})]  # attention over a text
+           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (extremes, {"n": (1, None)}), (exponents, {"n": (1, None)}), (warped, {"n": (1, None)}), (heads_from_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]
+NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)}),  # attention over a text
+                       (exponents, {"n": (1, None)})]

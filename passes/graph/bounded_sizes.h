@@ -226,6 +226,10 @@ class BoundedSizes {
   Node* take_mean(Graph& g, Node* n);
   Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
   Node* count_elements(Graph& g, Node* n);
+  // counted_spelled.cc
+  Node* spell_out(Graph& g, Node* n);
+  Value* places_along(Graph& g, Node* n, const Value* x, const BoundedSize& size);
+  Value* place_of_extreme(Graph& g, Node* n, Value* x, const BoundedSize& size, bool largest, bool last);
   void contract(Graph& g, Node* n);
   void contract_integers(Graph& g, Node* n);
   /// x with something that changes no result behind what is counted, `number` if there is one: tc.fill_behind.

@@ -120,6 +120,7 @@ Node* BoundedSizes::count_elements(Graph& g, Node* n) {
 }
 
 Node* BoundedSizes::look_along(Graph& g, Node* n) {
+  if (Node* spelled = spell_out(g, n); spelled != n) return spelled;
   contract(g, n);
   if (n->inputs.empty() || !n->inputs[0] || !n->domain.empty() || !n->outputs.at(0)) return n;
   const std::vector<BoundedSize> all = sizes(n->inputs[0]);

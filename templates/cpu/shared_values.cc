@@ -388,16 +388,16 @@ class Builder {
 
 }  // namespace
 
-// Positions in tensors without an upper bound are known to lie inside by the conditions around them, which arrays do not keep.
-bool needs_conditions(const Shared& s) {
+// Positions in tensors without an upper bound are known to lie inside by what they are computed from, which arrays do not keep.
+bool hides_positions(const Shared& s) {
   const auto open = [](const Axis& a) { return is_open(a.extent.value); };
   return std::any_of(s.c.axes.begin(), s.c.axes.end(), open) &&
-         std::any_of(s.parts.begin(), s.parts.end(), [](const SharedPart& p) { return p.value->dtype == DType::Bool; });
+         std::any_of(s.parts.begin(), s.parts.end(), [](const SharedPart& p) { return !is_float(p.value->dtype); });
 }
 
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a) {
   const auto s = match(a);
-  if (!s || needs_conditions(*s)) return {};
+  if (!s || hides_positions(*s)) return {};
   Scheduled r;
   const int64_t work = num_elements(static_dims(a.fn.outputs[0]->shape)) * points(s->c.raxes);
   const bool parallel = a.plan.flag("parallel", work >= kParallelThreshold, bool(s->cut) || !s->around.empty(),
