@@ -111,6 +111,15 @@ def heads_from_rows(b):
     b.output(b.op("Softmax", b.op("Add", b.op("Mul", b.op("MatMul", query, heads), b.scalar(0.25)), b.weight(2, 1, 4)), axis=-1))
 
 
+def recurrent(b):
+    """Recurrent layers along a size: all outputs, and the last one."""
+    x = b.input("x", ["n", 2, 6])
+    y, last, _ = b.op("LSTM", x, b.weight(1, 20, 6), b.weight(1, 20, 5), b.weight(1, 40), outputs=3, hidden_size=5)
+    b.output(y)
+    b.output(b.op("GRU", x, b.weight(1, 15, 6), b.weight(1, 15, 5), outputs=2, hidden_size=5)[1])
+    b.output(b.op("Add", last, b.op("RNN", b.op("Squeeze", y, b.ints(1)), b.weight(1, 5, 5), b.weight(1, 5, 5), outputs=2, hidden_size=5)[1]))
+
+
 def joined_triangle(b):
     """All words of all texts as rows of one triangle: which elements are zero depends on how many texts there are."""
     x = b.input("x", ["batch", "seq", 8])
@@ -164,9 +173,9 @@ def cut_across(b):
 
 
 BOUNDED = [(masked_by_index, {"batch": (1, 3), "seq": (1, 19)}), (indexed, {"n": (1, 5), "m": (1, 6)}), (indexed_elsewhere, {"n": (1, 5), "m": (1, 6)}), (by_range, {"batch": (1, 3), "seq": (1, 9)}),
-           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (joined_triangle, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (extremes, {"n": (1, 9)}), (exponents, {"n": (1, 9)}), (warped, {"n": (1, 4)}), (heads_from_rows, {"n": (1, 5)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
+           (joined_rows, {"batch": (1, 4), "seq": (1, 7)}), (joined_triangle, {"batch": (1, 4), "seq": (1, 7)}), (sums_of_rows, {"n": (0, 9)}), (extremes, {"n": (1, 9)}), (recurrent, {"n": (1, 9)}), (exponents, {"n": (1, 9)}), (warped, {"n": (1, 4)}), (heads_from_rows, {"n": (1, 5)}), (interpolated, {"n": (1, 4)}), (looked_up_rows, {"batch": (1, 4), "seq": (1, 19)}), (cut_across, {"n": (1, 9)})]
 ENDLESS = [(masked_by_index, {"batch": (1, None), "seq": (1, 19)}), (masked_by_index, {"batch": (2, 2), "seq": (1, None)}), (indexed, {"n": (1, None), "m": (1, 6)}), (indexed, {"n": (2, 3), "m": (1, None)}),
            (by_range, {"batch": (1, None), "seq": (1, 9)}), (by_range, {"batch": (2, 2), "seq": (1, None)}),
-           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (extremes, {"n": (1, None)}), (exponents, {"n": (1, None)}), (warped, {"n": (1, None)}), (heads_from_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]
+           (joined_rows, {"batch": (1, None), "seq": (1, 7)}), (joined_rows, {"batch": (2, 2), "seq": (1, None)}), (sums_of_rows, {"n": (1, None)}), (extremes, {"n": (1, None)}), (recurrent, {"n": (1, None)}), (exponents, {"n": (1, None)}), (warped, {"n": (1, None)}), (heads_from_rows, {"n": (1, None)}), (interpolated, {"n": (1, None)}), (looked_up_rows, {"batch": (1, None), "seq": (1, 19)}), (cut_across, {"n": (1, None)})]
 NEEDS_BOUND_ON_CUDA = [(masked_by_index, {"batch": (2, 2), "seq": (1, None)}),  # attention over a text
-                       (exponents, {"n": (1, None)})]
+                       (exponents, {"n": (1, None)}), (recurrent, {"n": (1, None)})]

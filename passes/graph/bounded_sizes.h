@@ -279,6 +279,8 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  void note_layer(Graph& g, Node* n, const BoundedSize& steps, const std::optional<BoundedSize>& rows);
+  Node* with_last_rows(Graph& g, Node* n, const BoundedSize& steps);
   struct ByRange {
     Value *bytes, *scale, *zero_point;
   };

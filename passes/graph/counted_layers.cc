@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 
@@ -326,16 +327,61 @@ Node* BoundedSizes::recur(Graph& g, Node* n) {
     g.set_input(n, 4, add_op(g, n, "Expand", {length, list}, derived(name, "_lengths")));
   }
   g.set_input(n, 0, filled(g, n, x, *steps, "zero"));
+  if (is_open(steps->capacity) && n->outputs.size() > 1 && n->outputs[1]) return with_last_rows(g, n, *steps);
+  note_layer(g, n, *steps, rows);
+  return n;
+}
+
+/// What is known of the sizes of a recurrent layer's results.
+void BoundedSizes::note_layer(Graph& g, Node* n, const BoundedSize& steps, const std::optional<BoundedSize>& rows) {
+  const bool batch_first = n->attr_int("layout", 0) != 0;
   infer_types(g, *n);
   // [time, directions, batch, features], or batch, time, directions; the last states without the time.
   for (size_t k = 0; k < n->outputs.size(); k++) {
     Value* y = n->outputs[k];
     if (!y) continue;
     const int batch_at = batch_first ? 0 : k == 0 ? 2 : 1;
-    if (k == 0) note(y, {time, steps->count, dims_of(y)[size_t(time)]});
+    if (k == 0) note(y, {steps.axis, steps.count, dims_of(y)[size_t(steps.axis)]});
     if (rows) note(y, {batch_at, rows->count, dims_of(y)[size_t(batch_at)]});
   }
-  return n;
+}
+
+/// A layer over a size without an upper bound ends where the size does, and holds no state behind: its last output is a row of all
+/// outputs, the last one, or the first one of what runs backwards.
+Node* BoundedSizes::with_last_rows(Graph& g, Node* n, const BoundedSize& steps) {
+  const std::string direction = n->attr_string("direction", "forward");
+  Value* last = n->outputs[1];
+  const ModelText all_name = n->outputs[0] ? n->outputs[0]->name : derived(last->name, "_all");
+  const bool has_cells = n->outputs.size() > 2 && n->outputs[2];
+  std::vector<ModelText> names = {all_name};
+  if (has_cells) names = {all_name, {}, n->outputs[2]->name};
+  Node* layer = insert_for(g, *n, n, n->op, n->inputs, names, n->attrs);
+  note_layer(g, layer, steps, find(n->inputs[0], 1 - steps.axis));
+  Value* all = layer->outputs[0];
+  const auto row = [&](int64_t at, std::string_view step) {
+    Value* index =
+        g.add_constant(derived(last->name, std::string(step) + "_at"), scalar_constant(DType::I64, double(at)));
+    return made(g, n, "Gather", {all, index}, derived(last->name, step), {{"axis", int64_t(steps.axis)}});
+  };
+  const int64_t directions = n->attr_int("layout", 0) != 0 ? 1 : 0;  // the axis of a row
+  Value* y = nullptr;
+  if (direction == "bidirectional") {
+    const auto part = [&](Value* v, int64_t d, std::string_view step) {
+      Value* index = g.add_constant(derived(last->name, std::string(step) + "_direction"), int64_constant({d}));
+      return made(g, n, "Gather", {v, index}, derived(last->name, step), {{"axis", directions}});
+    };
+    Value* forward = part(row(-1, "_last"), 0, "_forward");
+    y = made(g, n, "Concat", {forward, part(row(0, "_first"), 1, "_backward")}, derived(last->name, "_y"),
+             {{"axis", directions}});
+  } else {
+    y = row(direction == "reverse" ? 0 : -1, "_y");
+  }
+  y->name = last->name;
+  g.replace_uses(last, y);
+  if (n->outputs[0]) g.replace_uses(n->outputs[0], all);
+  if (has_cells) g.replace_uses(n->outputs[2], layer->outputs[2]);
+  g.erase(n);
+  return y->producer;
 }
 
 }  // namespace tc

@@ -8,8 +8,8 @@
 //
 // Preconditions: the axis is known, and the count along it has no upper bound. NaN is the largest and the least of all, as the
 // operators' own definitions have it.
-#include "ir/ops/op.h"
 #include "ir/open_size.h"
+#include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/counted_node.h"
 #include "passes/graph/rewrite.h"
@@ -62,7 +62,8 @@ Value* BoundedSizes::places_along(Graph& g, Node* n, const Value* x, const Bound
 Value* BoundedSizes::place_of_extreme(Graph& g, Node* n, Value* x, const BoundedSize& size, bool largest, bool last) {
   const Names name{n->outputs[0]};
   Value* axes = g.add_constant(name("_axes"), int64_constant({size.axis}));
-  Value* extreme = made(g, n, largest ? "ReduceMax" : "ReduceMin", {x, axes}, name("_extreme"), {{"keepdims", int64_t(1)}});
+  Value* extreme =
+      made(g, n, largest ? "ReduceMax" : "ReduceMin", {x, axes}, name("_extreme"), {{"keepdims", int64_t(1)}});
   Value* here = made(g, n, "Equal", {x, extreme}, name("_equal"));
   if (is_float(x->type.dtype)) here = made(g, n, "Or", {here, made(g, n, "IsNaN", {x}, name("_nan"))}, name("_here"));
   Value* none = g.add_constant(name("_none"), scalar_constant(DType::I64, last ? -1 : 0x1p62));

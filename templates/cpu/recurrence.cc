@@ -14,6 +14,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/loop/flatten_buffers.h"
 #include "templates/cpu/schedule_cpu.h"
 #include "templates/cpu/template.h"
@@ -269,11 +270,22 @@ class Recurrence {
   std::map<const BufferDef*, Buffer> now_;  // looked up only
 };
 
+// Where no memory holds what is computed of all steps, a step computes what it needs of it: projections of its inputs.
+TensorFn with_all_in_steps(const TensorFn& fn) {
+  const auto group = std::find_if(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.scan >= 0; });
+  if (group == fn.stages.end() || group->axes.empty() || !is_open(group->axes[0].extent.value)) return fn;
+  TensorFn all = fn;
+  for (Stage& s : all.stages)
+    if (s.scan < 0 && !s.axes.empty() && s.axes[0].extent == group->axes[0].extent) s.scan = group->scan;
+  return all;
+}
+
 }  // namespace
 
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a) {
-  if (a.fn.stages.empty() || a.fn.stages[0].scan < 0) return {};
-  Recurrence r(a.fn);
+  const TensorFn fn = with_all_in_steps(a.fn);
+  if (fn.stages.empty() || fn.stages[0].scan < 0) return {};
+  Recurrence r(fn);
   return r.match() ? r.schedule(a) : std::nullopt;
 }
 
