@@ -44,11 +44,19 @@ bool is_dead(const Buffer& b, const Stmt& body) {
   return dead;
 }
 
+// x[i] = x[i], or x[i] = x[i] || false, where a condition says so.
+bool changes_nothing(const Store& k) {
+  if (k.reduce == Op::Or || k.reduce == Op::And) return is_const(k.value, k.reduce == Op::And ? 1 : 0);
+  const Load* l = as<Load>(k.value);
+  return l && !k.reduce && l->buffer == k.buffer &&
+         std::equal(l->index.begin(), l->index.end(), k.index.begin(), k.index.end(), structurally_equal);
+}
+
 // Without what is stored to `b`, and without dead buffers inside: where there is no `b`, all of them, else those that only these stores
 // read. Loops and conditions around nothing go, too; null where nothing is left.
 Stmt without_stores(const Stmt& s, const Buffer& b) {
   if (!s) return s;
-  if (const Store* k = as<Store>(s)) return b && k->buffer == b ? Stmt() : s;
+  if (const Store* k = as<Store>(s)) return (b && k->buffer == b) || changes_nothing(*k) ? Stmt() : s;
   if (const Intrin* k = as<Intrin>(s)) return b && std::count(k->buffers.begin(), k->buffers.end(), b) > 0 ? Stmt() : s;
   if (const Seq* k = as<Seq>(s)) return rewrite_each(*k, s, [&](const Stmt& x) { return without_stores(x, b); });
   if (const For* k = as<For>(s)) {

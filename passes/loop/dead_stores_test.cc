@@ -26,6 +26,17 @@ TEST(DeadStores, ASumThatNobodyReadsGoes) {
   EXPECT_EQ(to_text(dead_stores(scratch)), "y[0] = 1.0f\n");
 }
 
+TEST(DeadStores, WhatChangesNothingGoes) {
+  const Buffer y = make_buffer("y", DType::Bool, {Dim(4)});
+  const Var i = make_var("i");
+  const Stmt one = store(y, {0}, make_int(DType::Bool, 1));
+  EXPECT_EQ(to_text(dead_stores(seq({one, loop(i, 4, store(y, {i}, make_int(DType::Bool, 0), Op::Or))}))),
+            to_text(one));
+  EXPECT_EQ(to_text(dead_stores(seq({one, store(y, {i}, load(y, {i}))}))), to_text(one));
+  const Stmt other = store(y, {i}, make_int(DType::Bool, 1), Op::Or);
+  EXPECT_EQ(to_text(dead_stores(other)), to_text(other));
+}
+
 TEST(DeadStores, WhatOnlyADeadBufferReadsGoes) {
   const Buffer acc = accumulator(), sums = make_buffer("sums", DType::F32, {Dim(2)}, Scope::Workspace);
   const Buffer x = make_buffer("x", DType::F32, {Dim(4)}), y = make_buffer("y", DType::F32, {Dim(1)});

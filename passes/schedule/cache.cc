@@ -75,6 +75,12 @@ Expr guard_of(const StepCheck& step, const LoopSite& site, const Accesses& all, 
   if (guard.known && bool(guard.condition)) {
     stays = !uses_any(guard.condition, inner);
     for (const Access& x : all.list) stays = stays && !(x.write && uses_buffer(guard.condition, x.buffer));
+    walk(site.loop->body, [&](const Stmt& s) {  // what begins behind the copy
+      const Alloc* a = as<Alloc>(s);
+      const Alias* v = as<Alias>(s);
+      stays = stays && !(a && uses_buffer(guard.condition, a->buffer)) && !(v && uses_buffer(guard.condition, v->view));
+      return stays;
+    });
   }
   step.require(stays, "\"" + b->name + "\" is read behind a condition that data decides, and would be without it",
                site.stmt);
@@ -98,6 +104,15 @@ Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use, bool 
     }
   }
   return seq({again ? barrier(Scope::Shared) : Stmt(), copy, barrier(Scope::Shared), use});
+}
+
+// Do the threads of a block come by here more than once?
+bool is_passed_again(const LoopSite& site) {
+  if (!is_thread(site.loop->kind)) return true;  // a loop inside of theirs
+  return std::any_of(site.path.begin(), site.path.end(), [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    return as<While>(s) || (f && f != site.loop && !is_gpu(f->kind) && !is_const(f->extent, 1));
+  });
 }
 
 // The variables around a place that are not the same for all threads of a block.
@@ -167,7 +182,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
     return tile;
   }
   const Stmt copy = shared_copy(*region, b, tile, threads, guard);
-  const Stmt body = behind_barrier(tile, copy, use, !by_thread);
+  const Stmt body = behind_barrier(tile, copy, use, is_passed_again(site));
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   const LoopSite outermost = *find_loop(all_of, threads[0]->var);
   all_of = replace_stmt(all_of, outermost.stmt.get(), alloc(tile, outermost.stmt));

@@ -52,6 +52,12 @@ TEST(ScheduleCache, ReadStaysBehindWhatDataDecides) {
   const std::string told = refusal([&] { elements.cache_read(x, i, Scope::Stack); });
   EXPECT_EQ(told.substr(0, told.find('\n')),
             "cache_read(x, i, stack): \"x\" is read behind a condition that data decides, and would be without it");
+  // A condition that is read from a copy which begins behind that place.
+  const Buffer mask = make_buffer("mask", DType::Bool, {4});
+  Schedule copied(where(load(mask, {i})));
+  copied.cache_read(mask, j, Scope::Stack);
+  EXPECT_NE(refusal([&] { copied.cache_read(x, i, Scope::Stack); }).find("behind a condition that data decides"),
+            std::string::npos);
   // What numbers decide is asked of every element of the copy.
   Schedule known(where(Expr(j) < Expr(5)));
   known.cache_read(x, i, Scope::Stack);
@@ -260,6 +266,40 @@ TEST(ScheduleCache, SharedTilesAtTheBeginOfAThread) {
             "        acc[] += x_tile[0, i1_i + r0] * w_tile[r0]\n"
             "      window[i0, i1_o * 4 + i1_i] = acc[]\n");
   expect_same(fn, s);
+}
+
+// Where a loop stands around that of threads, the next iteration's copy waits for those who still read.
+TEST(ScheduleCache, SharedTilesOfThreadsThatComeAgain) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {6, 16});
+  const TensorFn fn = b.take(b.compute("y", {6, 16}, [&](const Exprs& i) { return -load(x, {i[0], i[1]}); })).fn;
+  Schedule s(fn);
+  const std::vector<Var> loops = s.loops();
+  const auto [block, rest] = s.split(loops[1], 8);
+  const auto [thread, each] = s.split(rest, 2);
+  s.reorder({block, loops[0], thread, each});
+  s.bind(block, ForKind::BlockX);
+  s.bind(thread, ForKind::ThreadX);
+  s.cache_read(x, thread, Scope::Shared);
+  const std::string text = to_text(s.body());
+  EXPECT_NE(text.find("barrier shared"), text.rfind("barrier shared")) << text;
+  expect_same(fn, s);
+}
+
+TEST(ScheduleCache, LargeArraysOfThreadsAreRefused) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {4, 2000});
+  const TensorFn fn = b.take(b.compute("y", {4, 2000}, [&](const Exprs& i) { return -load(x, {i[0], i[1]}); })).fn;
+  Schedule s(fn);
+  const Var i = s.loops()[0];
+  s.bind(i, ForKind::BlockX);
+  EXPECT_NE(refusal([&] { s.cache_read(x, i, Scope::Stack); }).find("more than 4 KiB of a thread's stack"),
+            std::string::npos);
+  Schedule later(fn);
+  const Var row = later.loops()[0];
+  later.cache_read(x, row, Scope::Stack);
+  EXPECT_NE(refusal([&] { later.bind(row, ForKind::BlockX); }).find("more than 4 KiB of a thread's stack"),
+            std::string::npos);
 }
 
 TEST(ScheduleCache, PipelineOfAPrivateTile) {

@@ -339,21 +339,39 @@ const For* crowded(const Stmt& body) {
   return found;
 }
 
-constexpr int64_t kMostLocal = 65536;              // bytes; a thread's stack is to hold them
-constexpr int64_t kMostMemory = int64_t(1) << 35;  // bytes; larger numbers stand for sizes without an upper bound
+constexpr int64_t kMostLocal = 65536;  // bytes; a thread's stack is to hold them
+constexpr int64_t kMostStack = 4096;   // of a thread of a GPU; on a CPU larger arrays go to the scratch memory
+constexpr int64_t kMostMemory = int64_t(1) << 35;  // larger numbers stand for sizes without an upper bound
 
-// Registers of a thread that no processor has: what does not fit lies on its stack. Null: there are none too many.
-const Alloc* too_large(const Stmt& body) {
-  const Alloc* found = nullptr;
+int64_t bytes_of(const BufferDef& b) {
+  int64_t bytes = std::max<int64_t>(info(b.dtype).bytes, 1);
+  for (const Dim& d : b.shape)
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(d.value, 1), &bytes)) return INT64_MAX;
+  return bytes;
+}
+
+// Why there cannot be such a temporary; null: there can.
+const char* too_large(const BufferDef& b, bool in_gpu_loop) {
+  const int64_t bytes = bytes_of(b);
+  if (bytes > kMostMemory) return "32 GiB of memory";
+  if (b.scope == Scope::Register && bytes > kMostLocal) return "64 KiB of registers";
+  return b.scope == Scope::Stack && in_gpu_loop && bytes > kMostStack ? "4 KiB of a thread's stack" : nullptr;
+}
+
+struct TooLarge {
+  const BufferDef* buffer = nullptr;
+  const char* limit = nullptr;
+};
+TooLarge too_large(const Stmt& body, bool in_gpu_loop = false) {
+  TooLarge found;
   walk(body, [&](const Stmt& s) {
-    const Alloc* a = as<Alloc>(s);
-    if (!a || found) return !found;
-    const bool local = a->buffer->scope == Scope::Register;
-    int64_t bytes = std::max<int64_t>(info(a->buffer->dtype).bytes, 1);
-    for (const Dim& d : a->buffer->shape)
-      if (__builtin_mul_overflow(bytes, std::max<int64_t>(d.value, 1), &bytes)) bytes = INT64_MAX;
-    if (bytes > (local ? kMostLocal : kMostMemory)) found = a;
-    return !found;
+    if (found.buffer) return false;
+    if (const Alloc* a = as<Alloc>(s))
+      if (const char* limit = too_large(*a->buffer, in_gpu_loop)) found = {a->buffer.get(), limit};
+    const For* f = as<For>(s);
+    if (!f || in_gpu_loop || !is_gpu(f->kind)) return !found.buffer;
+    found = too_large(f->body, true);
+    return false;
   });
   return found;
 }
@@ -363,9 +381,8 @@ const Alloc* too_large(const Stmt& body) {
 void StepCheck::done(Stmt body, std::vector<StepOperand> results) {
   if (const For* block = crowded(body); block && !crowded(s_.body_))
     refuse("all threads of a block would do what stands beside their loop in \"" + block->var->name + "\"");
-  if (const Alloc* large = too_large(body); large && !too_large(s_.body_))
-    refuse("\"" + large->buffer->name + "\" would be more than " +
-           (large->buffer->scope == Scope::Register ? "64 KiB of registers" : "32 GiB of memory"));
+  if (const TooLarge large = too_large(body); large.buffer && !too_large(s_.body_).buffer)
+    refuse("\"" + large.buffer->name + "\" would be more than " + large.limit);
   if (const SharedMemory wrong = wrongly_shared(body); wrong.memory)
     refuse("\"" + wrong.memory->buffer->name + "\" would be " + scope_name(wrong.memory->buffer->scope) +
            " memory outside of \"" + wrong.threads->var->name + "\", whose iterations are threads");
