@@ -118,6 +118,10 @@ def recurrent(b):
     b.output(y)
     b.output(b.op("GRU", x, b.weight(1, 15, 6), b.weight(1, 15, 5), outputs=2, hidden_size=5)[1])
     b.output(b.op("Add", last, b.op("RNN", b.op("Squeeze", y, b.ints(1)), b.weight(1, 5, 5), b.weight(1, 5, 5), outputs=2, hidden_size=5)[1]))
+    y, last, _ = b.op("LSTM", x, b.weight(2, 20, 6), b.weight(2, 20, 5), b.weight(2, 40), "", b.weight(2, 2, 5), outputs=3, hidden_size=5, direction="bidirectional")
+    b.output(y)
+    b.output(last)
+    b.output(b.op("RNN", x, b.weight(1, 5, 6), b.weight(1, 5, 5), outputs=2, hidden_size=5, direction="reverse", activations=["Relu"])[0])
 
 
 def joined_triangle(b):

@@ -280,6 +280,7 @@ class BoundedSizes {
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
   void note_layer(Graph& g, Node* n, const BoundedSize& steps, const std::optional<BoundedSize>& rows);
+  Node* each_forward(Graph& g, Node* n, const BoundedSize& steps);
   Node* with_last_rows(Graph& g, Node* n, const BoundedSize& steps);
   struct ByRange {
     Value *bytes, *scale, *zero_point;

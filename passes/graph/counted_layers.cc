@@ -309,6 +309,23 @@ Node* BoundedSizes::quantized_concat(Graph& g, Node* n) {
   return replaced(g, n, made(g, n, "QuantizeLinear", {whole, n->inputs[0], n->inputs[1]}, derived(name, "_quantized")));
 }
 
+namespace {
+
+/// Backwards as well or only, over all rows, with nothing asked for that rows of all outputs are not: its cells; and no numbers for each of
+/// its functions.
+bool runs_backwards(const Node& n) {
+  const bool has_cells = n.outputs.size() > 2 && n.outputs[2] && n.outputs[2]->is_used();
+  const bool any = n.outputs[0] || (n.outputs.size() > 1 && n.outputs[1]);
+  const auto given = [&](const char* name) {
+    const auto a = n.attrs.find(name);
+    return a != n.attrs.end() && !std::holds_alternative<std::monostate>(a->second);
+  };
+  return any && !has_cells && !given("activation_alpha") && !given("activation_beta") && !operand(n, 4) &&
+         n.attr_string("direction", "forward") != "forward";
+}
+
+}  // namespace
+
 Node* BoundedSizes::recur(Graph& g, Node* n) {
   Value* x = n->inputs[0];
   if (rank_of(x) != 3 || find(x, 2)) return n;
@@ -319,6 +336,7 @@ Node* BoundedSizes::recur(Graph& g, Node* n) {
   for (size_t k = 1; k < n->inputs.size(); k++)  // first states and lengths may be counted as the rows are
     for (const BoundedSize& s : n->inputs[k] ? sizes(n->inputs[k]) : std::vector<BoundedSize>())
       if (!rows || s.count != rows->count || k < 4 || k > 6) return n;
+  if (is_open(steps->capacity) && runs_backwards(*n)) return each_forward(g, n, *steps);
   const ModelText name = n->outputs[0] ? n->outputs[0]->name : n->name;
   if (!operand(*n, 4)) {
     Value* length = add_op(g, n, "Cast", {steps->count}, derived(name, "_length"), {{"to", int64_t(DType::I32)}});
@@ -330,6 +348,62 @@ Node* BoundedSizes::recur(Graph& g, Node* n) {
   if (is_open(steps->capacity) && n->outputs.size() > 1 && n->outputs[1]) return with_last_rows(g, n, *steps);
   note_layer(g, n, *steps, rows);
   return n;
+}
+
+/// A layer that runs backwards over a size without an upper bound as one that runs forwards over the reversed rows; one of both
+/// directions as two.
+Node* BoundedSizes::each_forward(Graph& g, Node* n, const BoundedSize& steps) {
+  const Value* any = n->outputs[0] ? n->outputs[0] : n->outputs[1];
+  const bool both = n->attr_string("direction", "forward") == "bidirectional";
+  const bool batch_first = n->attr_int("layout", 0) != 0;
+  const auto reversed = [&](Value* v, const std::string& step) {
+    const auto list = [&](const char* of, int64_t k) {
+      return g.add_constant(derived(any->name, step + of), int64_constant({k}));
+    };
+    return made(g, n, "Slice",
+                {v, list("_from", -1), list("_to", INT64_MIN), list("_axis", steps.axis), list("_by", -1)},
+                derived(any->name, step));
+  };
+  std::vector<Value*> all, last;
+  for (int64_t d = 0; d < (both ? 2 : 1); d++) {
+    const bool backwards = !both || d == 1;
+    const std::string side = backwards ? "_backward" : "_forward";
+    std::vector<Value*> in = n->inputs;
+    for (size_t k = 1; both && k < in.size(); k++) {
+      if (!in[k]) continue;
+      Value* index = g.add_constant(derived(any->name, side + "_part" + to_text(int64_t(k))), int64_constant({d}));
+      const bool is_state = k == 5 || k == 6;
+      in[k] = made(g, n, "Gather", {in[k], index}, derived(any->name, side + to_text(int64_t(k))),
+                   {{"axis", int64_t(is_state && batch_first ? 1 : 0)}});
+    }
+    if (backwards) in[0] = reversed(in[0], side + "_x");
+    Attrs attrs = n->attrs;
+    attrs["direction"] = std::string("forward");
+    if (const auto a = attrs.find("activations"); both && a != attrs.end())
+      if (auto* names = std::get_if<std::vector<std::string>>(&a->second)) {
+        const auto half = std::ptrdiff_t(names->size() / 2);
+        *names = {names->begin() + d * half, d == 0 ? names->begin() + half : names->end()};
+      }
+    Value* y = made(g, n, n->op, in, derived(any->name, side), attrs);
+    Value* end = g.add_constant(derived(any->name, side + "_end"), scalar_constant(DType::I64, -1));
+    last.push_back(made(g, n, "Gather", {y, end}, derived(any->name, side + "_last"), {{"axis", int64_t(steps.axis)}}));
+    all.push_back(backwards ? reversed(y, side + "_y") : y);
+  }
+  const auto joined = [&](const std::vector<Value*>& parts, Value* of, int64_t axis) {
+    Value* y = parts[0];
+    if (both) y = made(g, n, "Concat", parts, derived(of->name, "_both"), {{"axis", axis}});
+    return made(g, n, "Identity", {y}, of->name);
+  };
+  Node* made_last = nullptr;
+  for (size_t k = 0; k < 2 && k < n->outputs.size(); k++) {
+    Value* of = n->outputs[k];
+    if (!of) continue;
+    Value* y = joined(k == 0 ? all : last, of, k == 0 ? (batch_first ? 2 : 1) : (batch_first ? 1 : 0));
+    g.replace_uses(of, y);
+    made_last = y->producer;
+  }
+  g.erase(n);
+  return made_last;
 }
 
 /// What is known of the sizes of a recurrent layer's results.
@@ -352,7 +426,7 @@ Node* BoundedSizes::with_last_rows(Graph& g, Node* n, const BoundedSize& steps) 
   const std::string direction = n->attr_string("direction", "forward");
   Value* last = n->outputs[1];
   const ModelText all_name = n->outputs[0] ? n->outputs[0]->name : derived(last->name, "_all");
-  const bool has_cells = n->outputs.size() > 2 && n->outputs[2];
+  const bool has_cells = n->outputs.size() > 2 && n->outputs[2] && n->outputs[2]->is_used();
   std::vector<ModelText> names = {all_name};
   if (has_cells) names = {all_name, {}, n->outputs[2]->name};
   Node* layer = insert_for(g, *n, n, n->op, n->inputs, names, n->attrs);

@@ -168,8 +168,9 @@ Expr upper_bound(const Expr& e, const SizeTerms& terms) {
       return n ? n - Expr(1) : x;
     }
     case Op::Sub: {
-      const Range r = interval(second, ranges);
-      return bool(x) && r.min != INT64_MIN ? x - Expr(r.min) : Expr();
+      int64_t least = interval(second, ranges).min;
+      if (least < 0 && !terms.may_be_negative(second)) least = 0;
+      return bool(x) && least != INT64_MIN ? x - Expr(least) : Expr();
     }
     case Op::Mul: {
       if (c) return bool(x) && *c >= 0 ? x * second : Expr();
