@@ -276,12 +276,13 @@ class BoundedSizes {
   /// x with pads along one axis; of mode constant they hold `number`, zeros where it is null.
   Value* pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode, Value* number);
   void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);
-  // counted_layers.cc
-  Node* layer(Graph& g, Node* n);
+  // counted_recurrent.cc
   Node* recur(Graph& g, Node* n);
   void note_layer(Graph& g, Node* n, const BoundedSize& steps, const std::optional<BoundedSize>& rows);
   Node* each_forward(Graph& g, Node* n, const BoundedSize& steps);
   Node* with_last_rows(Graph& g, Node* n, const BoundedSize& steps);
+  // counted_layers.cc
+  Node* layer(Graph& g, Node* n);
   struct ByRange {
     Value *bytes, *scale, *zero_point;
   };
