@@ -90,6 +90,14 @@ def is_alive(pid):
         return False
 
 
+def stays_alive(pid):
+    """Where a machine is busy, what has been ended is gone a little later."""
+    last = time.monotonic() + PATIENCE
+    while is_alive(pid) and time.monotonic() < last:
+        time.sleep(0.01)
+    return is_alive(pid)
+
+
 def builds(options, emit, scratch):
     """verify, bench and run while a compiler works, which has started another program."""
     model = interrupted.network(scratch / "a.onnx", 2, 8)
@@ -109,7 +117,7 @@ def builds(options, emit, scratch):
             raise Failed(f"{command} did not compile: {end(process, number)}")
         code, told = end(process, number)
         left = [str(path) for folder in (temporary, cache) for path in folder.rglob("*") if path.is_file() or "building" in path.name]
-        alive = [pid for pid in pids.read_text().split() if is_alive(pid)]
+        alive = [pid for pid in pids.read_text().split() if stays_alive(pid)]
         if code != 128 + number or left or any(temporary.iterdir()) or alive:
             raise Failed(f"{command}: exit code {code}, left {left or list(temporary.iterdir())}, alive {alive}: {told[:300]}")
         if f"ended by {number.name}" not in told:
