@@ -1,4 +1,5 @@
 #include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
 #include "passes/graph/test_graph.h"
 
 namespace tc::convert_layout_test {

@@ -66,6 +66,22 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
   return loop(step, (total + all - 1) / all, s);
 }
 
+// Does it read what is there, whatever stood around it?
+bool reads_inside(const Expr& condition, const LoopSite& site) {
+  Ranges ranges = site.ranges;
+  ranges[site.loop->var.get()] = loop_range(*site.loop, site.ranges);
+  bool inside = true;
+  walk(condition, [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    for (size_t d = 0; l && d < l->index.size(); d++) {
+      const Range r = interval(l->index[d], ranges);
+      inside = inside && r.min >= 0 && r.max < l->buffer->shape.at(d).value;
+    }
+    return inside;
+  });
+  return inside;
+}
+
 // The condition that stands in front of all reads of `b`, where one depends on a size of the run, or on other data: nobody says that
 // there is memory behind it.
 Expr guard_of(const StepCheck& step, const LoopSite& site, const Accesses& all, const Buffer& b,
@@ -75,6 +91,7 @@ Expr guard_of(const StepCheck& step, const LoopSite& site, const Accesses& all, 
   if (guard.known && bool(guard.condition)) {
     stays = !uses_any(guard.condition, inner);
     for (const Access& x : all.list) stays = stays && !(x.write && uses_buffer(guard.condition, x.buffer));
+    stays = stays && reads_inside(guard.condition, site);
     walk(site.loop->body, [&](const Stmt& s) {  // what begins behind the copy
       const Alloc* a = as<Alloc>(s);
       const Alias* v = as<Alias>(s);

@@ -58,6 +58,15 @@ TEST(ScheduleCache, ReadStaysBehindWhatDataDecides) {
   copied.cache_read(mask, j, Scope::Stack);
   EXPECT_NE(refusal([&] { copied.cache_read(x, i, Scope::Stack); }).find("behind a condition that data decides"),
             std::string::npos);
+  // A condition whose memory ends before the loop does: the guard of a split's last piece stands behind the copy.
+  const Buffer two = make_buffer("two", DType::I64, {Dim(3)});
+  Schedule beyond(loop(
+      i, 4,
+      if_then(
+          Expr(i) < Expr(3),
+          loop(j, 8, store(y, {i, j}, select(load(two, {i}) < Expr(9), load(x, {i, j}), make_float(DType::F32, 0)))))));
+  EXPECT_NE(refusal([&] { beyond.cache_read(x, i, Scope::Stack); }).find("behind a condition that data decides"),
+            std::string::npos);
   // What numbers decide is asked of every element of the copy.
   Schedule known(where(Expr(j) < Expr(5)));
   known.cache_read(x, i, Scope::Stack);
