@@ -103,6 +103,12 @@ void AliasQuery::equate(const Expr& x, const Expr& y) {
   solve(std::move(terms), constant);
 }
 
+void AliasQuery::Sum::add(const Term& t) {
+  const Wide p = Wide(t.coefficient) * t.range.min, q = Wide(t.coefficient) * t.range.max;
+  low += std::min(p, q);
+  high += std::max(p, q);
+}
+
 // Is it known how far a term may move the sum?
 bool AliasQuery::has_reach(const Term& t) {
   return bounded(t.range) && std::max(magnitude(t.range.min), magnitude(t.range.max)) <= (Wide(1) << 50);
@@ -111,16 +117,14 @@ bool AliasQuery::has_reach(const Term& t) {
 // Can the sum not be 0?
 bool AliasQuery::never_zero(const std::vector<Term>& terms, int64_t constant) {
   int64_t divisor = 0;
-  Wide low = constant, high = constant;
+  Sum sum{constant, constant};
   bool known = true;
   for (const Term& t : terms) {
     divisor = std::gcd(divisor, t.coefficient);
     known = known && bounded(t.range);
-    const Wide p = Wide(t.coefficient) * t.range.min, q = Wide(t.coefficient) * t.range.max;
-    low += std::min(p, q);
-    high += std::max(p, q);
+    sum.add(t);
   }
-  return (known && (low > 0 || high < 0)) || (divisor == 0 ? constant != 0 : constant % divisor != 0);
+  return (known && (sum.low > 0 || sum.high < 0)) || (divisor == 0 ? constant != 0 : constant % divisor != 0);
 }
 
 // The largest digits are 0 together if the others cannot make up for one step of them.
@@ -133,15 +137,12 @@ void AliasQuery::solve(std::vector<Term> terms, int64_t constant) {
     const Wide step = magnitude(terms[0].coefficient);
     size_t equal = 1;
     while (equal < terms.size() && magnitude(terms[equal].coefficient) == step) equal++;
-    Wide low = constant, high = constant;
+    Sum rest{constant, constant};
     for (size_t k = equal; k < terms.size(); k++) {
       if (!has_reach(terms[k])) return;
-      const Wide p = Wide(terms[k].coefficient) * terms[k].range.min,
-                 q = Wide(terms[k].coefficient) * terms[k].range.max;
-      low += std::min(p, q);
-      high += std::max(p, q);
+      rest.add(terms[k]);
     }
-    if (high >= step || low <= -step) return;
+    if (rest.high >= step || rest.low <= -step) return;
     if (equal == 1 && bool(terms[0].atom) && !has_load(terms[0].atom)) learn(terms[0].atom);
     terms.erase(terms.begin(), terms.begin() + std::ptrdiff_t(equal));
   }

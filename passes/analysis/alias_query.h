@@ -31,6 +31,11 @@ class AliasQuery {
     int64_t coefficient;
     Range range;
   };
+  /// Between what a sum of terms lies.
+  struct Sum {
+    Wide low, high;
+    void add(const Term& t);
+  };
 
   bool is_fixed(const Expr& e) const;
   void equate(const Expr& x, const Expr& y);

@@ -339,8 +339,7 @@ const For* crowded(const Stmt& body) {
   return found;
 }
 
-constexpr int64_t kMostLocal = 65536;  // bytes; a thread's stack is to hold them
-constexpr int64_t kMostStack = 4096;   // of a thread of a GPU; on a CPU larger arrays go to the scratch memory
+constexpr int64_t kMostLocal = 65536;              // bytes; a thread's stack is to hold them
 constexpr int64_t kMostMemory = int64_t(1) << 35;  // larger numbers stand for sizes without an upper bound
 
 int64_t bytes_of(const BufferDef& b) {

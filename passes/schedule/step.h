@@ -10,6 +10,9 @@
 
 namespace tc {
 
+/// Bytes of an array on a thread's stack. What is larger goes to the scratch memory on a CPU, and is refused on a GPU.
+inline constexpr int64_t kMostStack = 4096;
+
 /// The statement as text for a message: long ones are cut, so that it shows where, not everything.
 std::string excerpt(const Stmt& s);
 

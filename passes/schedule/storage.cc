@@ -11,8 +11,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kMaxStack = 4096;  // bytes of a local array
-
 bool any(const std::vector<const For*>& loops, bool (*is)(ForKind)) {
   return std::any_of(loops.begin(), loops.end(), [&](const For* f) { return is(f->kind); });
 }
@@ -84,7 +82,7 @@ Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
   const bool by_threads = shared_by_loops || any(inside, [](ForKind k) { return k == ForKind::Parallel; });
   switch (scope) {
     case Scope::Stack:
-      step.require(elements_of(b) * info(b->dtype).bytes <= kMaxStack, "it has more than 4 KiB", where);
+      step.require(elements_of(b) * info(b->dtype).bytes <= kMostStack, "it has more than 4 KiB", where);
       [[fallthrough]];
     case Scope::Register: step.require(!by_threads, "threads inside share it", where); break;
     case Scope::Workspace: step.require(!gpu_around, "it stands inside GPU loops", where); break;
