@@ -280,7 +280,7 @@ class BoundedSizes {
   Node* recur(Graph& g, Node* n);
   void note_layer(Graph& g, Node* n, const BoundedSize& steps, const std::optional<BoundedSize>& rows);
   Node* each_forward(Graph& g, Node* n, const BoundedSize& steps);
-  Node* with_last_rows(Graph& g, Node* n, const BoundedSize& steps);
+  Node* with_last_row(Graph& g, Node* n, const BoundedSize& steps);
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   struct ByRange {

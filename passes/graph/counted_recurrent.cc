@@ -43,14 +43,17 @@ Node* BoundedSizes::recur(Graph& g, Node* n) {
       if (!rows || s.count != rows->count || k < 4 || k > 6) return n;
   if (is_open(steps->capacity) && runs_backwards(*n)) return each_forward(g, n, *steps);
   const ModelText name = n->outputs[0] ? n->outputs[0]->name : n->name;
-  if (!operand(*n, 4)) {
+  const bool all_rows = !operand(*n, 4);
+  if (all_rows) {
     Value* length = add_op(g, n, "Cast", {steps->count}, derived(name, "_length"), {{"to", int64_t(DType::I32)}});
     Value* list = g.add_constant(derived(name, "_batch"), int64_constant({dims_of(x)[size_t(batch)]}));
     while (n->inputs.size() < 5) g.add_node_input(n, nullptr);
     g.set_input(n, 4, add_op(g, n, "Expand", {length, list}, derived(name, "_lengths")));
   }
   g.set_input(n, 0, filled(g, n, x, *steps, "zero"));
-  if (is_open(steps->capacity) && n->outputs.size() > 1 && n->outputs[1]) return with_last_rows(g, n, *steps);
+  const bool has_last = n->outputs.size() > 1 && n->outputs[1];
+  if (is_open(steps->capacity) && has_last && all_rows && n->attr_string("direction", "forward") == "forward")
+    return with_last_row(g, n, *steps);
   note_layer(g, n, *steps, rows);
   return n;
 }
@@ -125,10 +128,9 @@ void BoundedSizes::note_layer(Graph& g, Node* n, const BoundedSize& steps, const
   }
 }
 
-/// A layer over a size without an upper bound ends where the size does, and holds no state behind: its last output is a row of all
-/// outputs, the last one, or the first one of what runs backwards.
-Node* BoundedSizes::with_last_rows(Graph& g, Node* n, const BoundedSize& steps) {
-  const std::string direction = n->attr_string("direction", "forward");
+/// A layer over a size without an upper bound ends where the size does, and holds no state behind: its last output is the last row of
+/// all outputs. Not where sequences have lengths of their own, which end before.
+Node* BoundedSizes::with_last_row(Graph& g, Node* n, const BoundedSize& steps) {
   Value* last = n->outputs[1];
   const ModelText all_name = n->outputs[0] ? n->outputs[0]->name : derived(last->name, "_all");
   const bool has_cells = n->outputs.size() > 2 && n->outputs[2] && n->outputs[2]->is_used();
@@ -136,28 +138,10 @@ Node* BoundedSizes::with_last_rows(Graph& g, Node* n, const BoundedSize& steps) 
   if (has_cells) names = {all_name, {}, n->outputs[2]->name};
   Node* layer = insert_for(g, *n, n, n->op, n->inputs, names, n->attrs);
   note_layer(g, layer, steps, find(n->inputs[0], 1 - steps.axis));
-  Value* all = layer->outputs[0];
-  const auto row = [&](int64_t at, std::string_view step) {
-    Value* index =
-        g.add_constant(derived(last->name, std::string(step) + "_at"), scalar_constant(DType::I64, double(at)));
-    return made(g, n, "Gather", {all, index}, derived(last->name, step), {{"axis", int64_t(steps.axis)}});
-  };
-  const int64_t directions = n->attr_int("layout", 0) != 0 ? 1 : 0;  // the axis of a row
-  Value* y = nullptr;
-  if (direction == "bidirectional") {
-    const auto part = [&](Value* v, int64_t d, std::string_view step) {
-      Value* index = g.add_constant(derived(last->name, std::string(step) + "_direction"), int64_constant({d}));
-      return made(g, n, "Gather", {v, index}, derived(last->name, step), {{"axis", directions}});
-    };
-    Value* forward = part(row(-1, "_last"), 0, "_forward");
-    y = made(g, n, "Concat", {forward, part(row(0, "_first"), 1, "_backward")}, derived(last->name, "_y"),
-             {{"axis", directions}});
-  } else {
-    y = row(direction == "reverse" ? 0 : -1, "_y");
-  }
-  y->name = last->name;
+  Value* end = g.add_constant(derived(last->name, "_end"), scalar_constant(DType::I64, -1));
+  Value* y = made(g, n, "Gather", {layer->outputs[0], end}, last->name, {{"axis", int64_t(steps.axis)}});
   g.replace_uses(last, y);
-  if (n->outputs[0]) g.replace_uses(n->outputs[0], all);
+  if (n->outputs[0]) g.replace_uses(n->outputs[0], layer->outputs[0]);
   if (has_cells) g.replace_uses(n->outputs[2], layer->outputs[2]);
   g.erase(n);
   return y->producer;

@@ -13,6 +13,7 @@
 #include "passes/loop/guard_threads.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/instruction.h"
@@ -120,11 +121,30 @@ bool may_reach_beyond(const Stmt& launch, const GridSizes& grids) {
   return rounded;
 }
 
+/// Does nothing but blocks and loops of constant extents say which element it is? Rows of a block are rows of its results; what a loop
+/// over another size, or memory, leads to may be counted by something else.
+bool is_of_the_row(const Load& l, const Stmt& launch) {
+  VarMap names;
+  std::set<const VarDef*> others;  // looked up only
+  walk(launch, [&](const Stmt& x) {
+    if (const Let* k = as<Let>(x)) names[k->var.get()] = substitute(k->value, names);
+    if (const For* f = as<For>(x); f && !is_gpu(f->kind))
+      if (const auto n = as_const_int(f->extent); !n || is_open(*n)) others.insert(f->var.get());
+    return true;
+  });
+  bool own = true;
+  walk(substitute(l.index[0], names), [&](const Expr& e) {
+    const VarRef* v = as<VarRef>(e);
+    return own = own && !as<Load>(e) && !(v && others.contains(v->var.get()));
+  });
+  return own;
+}
+
 /// Is this element one that counts? Null: all of them, or it is not known. The open axis of what a kernel reads is its first.
-Expr counts(const Load& l, const std::vector<Live>& live) {
+Expr counts(const Load& l, const Stmt& launch, const std::vector<Live>& live) {
   if (l.buffer->scope != Scope::Global || l.index.empty() || l.index.size() != l.buffer->shape.size()) return {};
   const OpenNumber elements = open_number(l.buffer->shape[0].value);
-  if (elements.times == 0 || elements.rest != 0) return {};
+  if (elements.times == 0 || elements.rest != 0 || !is_of_the_row(l, launch)) return {};
   for (const Live& k : live) {
     const OpenNumber largest = open_number(k.dims[size_t(k.axis)]);
     if (k.on_host && largest.times > 0 && largest.rest == 0 && elements.times % largest.times == 0)
@@ -137,7 +157,7 @@ Stmt guard_tests(const Stmt& launch, const std::vector<Live>& live) {
   const auto guarded = [&](const Expr& index) {
     return rewrite(index, [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
-      const Expr here = l ? counts(*l, live) : Expr();
+      const Expr here = l ? counts(*l, launch, live) : Expr();
       return here ? select(here, e, zero(e->dtype)) : Expr();
     });
   };

@@ -56,13 +56,19 @@ TEST_F(GuardThreads, ThreadsThatWaitTestNoIndexBeyondTheLast) {
   const Buffer index = make_buffer("index", DType::I64, {Dim(kOpenSize * kColumns)});
   const Expr checked = apply(Op::Index, {load(index, {point()}), Expr(99)});
   const Stmt s = launch(seq({store(y, {point()}, load(x, {checked})), barrier(Scope::Shared)}));
-  const auto guarded_for = [&](const Expr& blocks) {
+  const auto guarded_for = [&](const Expr& blocks, const Stmt& s) {
     return to_text(guard_threads(s, {{{y}, {kOpenSize, kColumns}, 0, load(count, {}), {{count, 1, kOpenSize}}, true}},
                                  {{b.get(), blocks}}));
   };
   const Expr n = load(count, {});
-  EXPECT_NE(guarded_for(apply(Op::Div, {n * 5 + 255, Expr(256)})).find("batch[] * 5"), std::string::npos);
-  EXPECT_EQ(guarded_for(n * 5), to_text(s));  // the last block is full
+  const Expr rounded = apply(Op::Div, {n * 5 + 255, Expr(256)});
+  EXPECT_NE(guarded_for(rounded, s).find("batch[] * 5"), std::string::npos);
+  EXPECT_EQ(guarded_for(n * 5, s), to_text(s));  // the last block is full
+  // What a loop over a size goes through may be counted by another one.
+  const Expr other = apply(Op::Index, {load(index, {Expr(i)}), Expr(99)});
+  const Stmt sum = loop(i, kOpenSize, store(y, {point()}, load(x, {other}), Op::Add));
+  const Stmt sums = launch(seq({sum, barrier(Scope::Shared)}));
+  EXPECT_EQ(guarded_for(rounded, sums), to_text(sums));
 }
 
 TEST_F(GuardThreads, WhatOthersReadStays) {
