@@ -10,8 +10,9 @@
 // bytes, as it follows from the coefficients of the index and from what the lets around say. Reads of the same form
 // that are made in every iteration are gathered too; others stay. Results that are a row of registers already are
 // stored from there. Of a loop that stores to registers the reads are gathered, also those of `inside ? x[..] : 0`, where the
-// condition is the same for all iterations. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened
-// buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
+// condition is the same for all iterations. A loop of another form is unrolled, one of a run-time extent stays
+// as it is. Arrays begin at multiples of 16 bytes. Needs: flattened buffers; runs before pointers are hoisted. Leaves: no loop
+// of kind Vector.
 #include "passes/loop/vectorize_loops.h"
 
 #include <map>
@@ -94,6 +95,8 @@ class Vectorizer {
 
   Stmt vector_loop(const For& f) {
     lanes_ = as_const_int(f.extent).value_or(0);
+    // Compilers warn of an unrolling that they cannot do.
+    if (lanes_ == 0) return loop(f.var, f.extent, f.body, ForKind::Serial, f.begin);
     const Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
     std::vector<std::pair<Var, Expr>> lets;
     Stmt body = f.body;

@@ -96,6 +96,17 @@ TEST(VectorizeLoops, OthersAreUnrolled) {
   EXPECT_NE(s.find("store4"), std::string::npos) << s;
 }
 
+TEST(VectorizeLoops, ARunTimeExtentIsNotUnrolled) {
+  const Case c;
+  const Stmt s = loop(c.n, 8,
+                      loop(c.j, min(Expr(4), Expr(30) - Expr(c.n) * Expr(4)),
+                           store(c.y, {Expr(c.n) * Expr(4) + Expr(c.j)}, load(c.x, {c.j})), ForKind::Vector));
+  EXPECT_EQ(to_text(vectorize_loops(s)),
+            "for n in 0 .. +8:\n"
+            "  for j in 0 .. +min(4, 30 - n * 4):\n"
+            "    y[n * 4 + j] = x[j]\n");
+}
+
 TEST(VectorizeLoops, LetsSayWhatIsAligned) {
   const Case c;
   const Var column = make_var("column");

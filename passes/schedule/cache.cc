@@ -1,5 +1,6 @@
 // Copies of a part of a buffer near its use: cache_read, cache_write.
 #include <algorithm>
+#include <functional>
 
 #include "ir/loop/build.h"
 #include "ir/loop/conditions.h"
@@ -25,23 +26,77 @@ Axes axes_of(const Region& r) {
   return a;
 }
 
-Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, const Expr& guard, const Stmt& s) {
-  const Expr in = both(guard, inside(r, b, at));
+// Where an element of a buffer may be read at all; null: everywhere.
+using ReadableAt = std::function<Expr(const Exprs& index)>;
+
+Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, const ReadableAt& readable, const Stmt& s) {
+  const Expr in = both(readable ? readable(index_in(r, at)) : Expr(), inside(r, b, at));
   return in ? if_then(in, s) : s;
 }
 
-// tile[c] = b[begin + c], or the way back; `guard`: where that may be read at all.
-Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back, const Expr& guard = {}) {
+// tile[c] = b[begin + c], or the way back.
+Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back, const ReadableAt& readable = {}) {
   const Axes a = axes_of(r);
   const Exprs there = index_in(r, a.at);
-  Stmt s = guarded(r, b, a.at, guard, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
+  Stmt s = guarded(r, b, a.at, readable, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
   for (size_t d = a.vars.size(); d-- > 0;) s = loop(a.vars[d], r.size[d], s);
   return s;
 }
 
+// What a tile holds copies of: tile[i] = source[begin + i], where the source has an element there.
+struct Origin {
+  Buffer source;
+  Exprs begin;  // over variables that are visible where the tile is read
+};
+
+// Of a tile that is filled by one copy, which leaves elements out; nullopt for others.
+std::optional<Origin> origin_of(const Stmt& body, const Buffer& tile, const LoopSite& site) {
+  std::vector<const Store*> stores;
+  const Store* copy = nullptr;  // behind a condition
+  bool known = true;
+  walk(body, [&](const Stmt& s) {
+    if (const Store* k = as<Store>(s); k && k->buffer == tile) stores.push_back(k);
+    if (const If* k = as<If>(s); k && as<Store>(k->then))
+      copy = as<Store>(k->then)->buffer == tile ? as<Store>(k->then) : copy;
+    if (const Intrin* k = as<Intrin>(s)) known = known && std::count(k->buffers.begin(), k->buffers.end(), tile) == 0;
+    return known;
+  });
+  const Load* from = copy ? as<Load>(copy->value) : nullptr;
+  if (!known || stores.size() != 1 || !from || copy->reduce || from->index.size() != copy->index.size()) return {};
+  const Ranges visible = inside_of(site);
+  std::vector<Var> hidden;
+  for (const Var& v : accesses_of(body).bound)
+    if (!visible.contains(v.get())) hidden.push_back(v);
+  Origin o{from->buffer, {}};
+  for (size_t d = 0; d < from->index.size(); d++) {
+    o.begin.push_back(simplify(from->index[d] - copy->index[d]));
+    if (uses_any(o.begin.back(), hidden)) return {};
+  }
+  return o;
+}
+
+// Where the elements `at` of a tile were copied to it, as far as that is in doubt.
+Expr was_copied(const Stmt& body, Buffer tile, Exprs at, const LoopSite& site) {
+  constexpr int kDeepest = 8;  // tiles of tiles
+  Expr all;
+  for (int depth = 0; depth < kDeepest; depth++) {
+    const auto o = origin_of(body, tile, site);
+    if (!o) break;
+    for (size_t d = 0; d < at.size(); d++) {
+      const Range begin = interval(o->begin[d], inside_of(site));
+      const int64_t end = o->source->shape[d].value;
+      at[d] = simplify(o->begin[d] + at[d]);
+      if (begin.min < 0) all = both(all, at[d] >= Expr(0));
+      if (begin.max > end - tile->shape[d].value) all = both(all, at[d] < Expr(end));
+    }
+    tile = o->source;
+  }
+  return all;
+}
+
 // All threads of the block together: thread t copies elements t, t + threads, t + 2 * threads ... of the tile.
 Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std::vector<const For*>& threads,
-                 const Expr& guard) {
+                 const ReadableAt& readable) {
   Expr id = 0;
   int64_t all = 1;
   for (const ForKind k : {ForKind::ThreadZ, ForKind::ThreadY, ForKind::ThreadX})
@@ -61,7 +116,7 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
     at[d] = d == first ? rest : floor_mod(rest, n);
     rest = floor_div(rest, n);
   }
-  Stmt s = guarded(r, b, at, guard, store(tile, at, load(b, index_in(r, at))));
+  Stmt s = guarded(r, b, at, readable, store(tile, at, load(b, index_in(r, at))));
   if (total % all != 0) s = if_then(element < Expr(total), s);
   return loop(step, (total + all - 1) / all, s);
 }
@@ -191,14 +246,15 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   step.require(region.has_value(), "\"" + b->name + "\" is read in vectors", site.stmt);
 
   const Expr guard = guard_of(step, site, all, b, inner);
+  const ReadableAt readable = [&](const Exprs& index) { return both(guard, was_copied(body_, b, index, site)); };
   const Buffer tile = make_buffer(b->name + "_tile", b->dtype, to_shape(region->size), scope);
   const Stmt use = redirect(site.loop->body, b, tile, region->begin);
   if (scope != Scope::Shared) {
-    const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false, guard), use}));
+    const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false, readable), use}));
     step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)), {{tile}});
     return tile;
   }
-  const Stmt copy = shared_copy(*region, b, tile, threads, guard);
+  const Stmt copy = shared_copy(*region, b, tile, threads, readable);
   const Stmt body = behind_barrier(tile, copy, use, is_passed_again(site));
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   const LoopSite outermost = *find_loop(all_of, threads[0]->var);

@@ -73,6 +73,38 @@ TEST(ScheduleCache, ReadStaysBehindWhatDataDecides) {
   EXPECT_NE(to_text(known.body()).find("x_tile[0, c1] = x[i, c1]"), std::string::npos);
 }
 
+// The last of four rows of x has two elements in the tile, and a copy of the tile reads those two.
+TEST(ScheduleCache, ATileOfATileCopiesWhatWasCopied) {
+  const TensorFn fn = twice(2, 10);
+  Schedule s(fn);
+  const auto [o, i] = s.split(s.loops()[1], 4);
+  const Buffer tile = s.cache_read(fn.inputs[0], o, Scope::Stack);
+  s.cache_read(tile, i, Scope::Register);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +2:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    alloc x_tile: f32[1,4] stack\n"
+            "    for c0 in 0 .. +1:\n"
+            "      for c1 in 0 .. +4:\n"
+            "        if i1_o * 4 + c1 < 10:\n"
+            "          x_tile[0, c1] = x[i0, i1_o * 4 + c1]\n"
+            "    for i1_i in 0 .. +4:\n"
+            "      alloc x_tile_tile: f32[1,1] register\n"
+            "      for c0_2 in 0 .. +1:\n"
+            "        for c1_2 in 0 .. +1:\n"
+            "          if i1_o * 4 + i1_i < 10:\n"
+            "            x_tile_tile[0, 0] = x_tile[0, i1_i]\n"
+            "      if i1_o * 4 + i1_i < 10:\n"
+            "        add[i0, i1_o * 4 + i1_i] = x_tile_tile[0, 0] + x_tile_tile[0, 0]\n");
+  expect_same(fn, s.body());
+  // A tile that is filled whole is copied whole.
+  const TensorFn even = twice(2, 8);
+  Schedule whole(even);
+  const auto [a, b] = whole.split(whole.loops()[1], 4);
+  whole.cache_read(whole.cache_read(even.inputs[0], a, Scope::Stack), b, Scope::Register);
+  EXPECT_EQ(to_text(whole.body()).find("if "), std::string::npos) << to_text(whole.body());
+}
+
 TEST(ScheduleCache, ReadRefusesWhatTheLoopWrites) {
   const Buffer a = make_buffer("a", DType::F32, {8, 8});
   const Var i = make_var("i"), j = make_var("j");
