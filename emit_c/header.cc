@@ -25,6 +25,17 @@ std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   return t.sizes.empty() ? shape_text(t.dims) : "[" + join(sizes, "][") + "]";
 }
 
+// "what the last n elements have appended"; of states that grow by more than one at once, how many elements each loses.
+std::string dropped_text(const Program& p, const ProgramNames& n) {
+  std::vector<std::string> list;
+  bool multiples = false;
+  for (const auto& [k, times] : growths(p)) {
+    list.push_back(n.inputs[k] + " by " + (times == 1 ? "" : to_text(times) + " * ") + "n");
+    multiples |= times != 1;
+  }
+  return multiples ? "what has been appended last: lessens " + join(list, ", ") : "what the last n elements have appended";
+}
+
 // What the instance keeps between runs.
 std::string state_functions(const Program& p, const ProgramNames& n) {
   if (!keeps_states(p)) return "";
@@ -35,7 +46,7 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
       "   computed they mean nothing; reset empties them. */\n";
   s += "void " + x + "_reset(" + x + " *" + m + ");\n";
   if (!growths(p).empty())
-    s += "/* Drops what the last n elements have appended; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " +
+    s += "/* Drops " + dropped_text(p, n) + "; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " +
          x + "_rewind(" + x + " *" + m + ", int64_t n);\n";
   s += "/* State k, to be saved and restored, as it lies in the workspace: element [i][j]... at data + i * strides[0] "
        "+ j * strides[1]...,\n"
