@@ -33,7 +33,8 @@ std::string dropped_text(const Program& p, const ProgramNames& n) {
     list.push_back(n.inputs[k] + " by " + (times == 1 ? "" : to_text(times) + " * ") + "n");
     multiples |= times != 1;
   }
-  return multiples ? "what has been appended last: lessens " + join(list, ", ") : "what the last n elements have appended";
+  return multiples ? "what has been appended last: lessens " + join(list, ", ")
+                   : "what the last n elements have appended";
 }
 
 // What the instance keeps between runs.
@@ -46,8 +47,8 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
       "   computed they mean nothing; reset empties them. */\n";
   s += "void " + x + "_reset(" + x + " *" + m + ");\n";
   if (!growths(p).empty())
-    s += "/* Drops " + dropped_text(p, n) + "; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " +
-         x + "_rewind(" + x + " *" + m + ", int64_t n);\n";
+    s += "/* Drops " + dropped_text(p, n) + "; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " + x +
+         "_rewind(" + x + " *" + m + ", int64_t n);\n";
   s += "/* State k, to be saved and restored, as it lies in the workspace: element [i][j]... at data + i * strides[0] "
        "+ j * strides[1]...,\n"
        "   in bytes. 0 if there is no state k. */\n";

@@ -72,6 +72,7 @@ StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
     if (p.by_value) expr_.numbers.insert(p.buffer.get());
     if (p.by_value && wide_) expr_.data_vars.sizes.insert(p.buffer.get());
   }
+  for (const CheckedSize& z : k.checked_sizes) expr_.data_vars.sizes.insert(z.buffer.get());
   for (const Buffer& b : k.part_views) part_views_.insert(b.get());
   for (const Var& v : k.part_names) part_names_.insert(v.get());
 }

@@ -104,11 +104,16 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
                   "turns"}, a, b, c, d, e, g, h, i, j, k);
 }
 template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"chunk", "around", "counters"}, a, b, c); }
+template <class F> void for_each_field(const CheckedSize& s, F&& f) {
+  const auto& [a, b, c] = s;
+  list_fields(f, {"buffer", "least", "most"}, a, b, c);
+}
 template <class F> void for_each_field(const Kernel& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",
-                  "schedule_steps", "can_fail", "makes_strings", "variants", "work", "wide_index", "vectors", "single_vectors",
-                  "parts", "part_views", "part_names"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v);
+                  "schedule_steps", "can_fail", "makes_strings", "variants", "work", "checked_sizes", "wide_index", "vectors",
+                  "single_vectors", "parts", "part_views", "part_names"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v,
+              w);
 }
 
 template <class F> void for_each_field(const Operand& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "index"}, a, b); }

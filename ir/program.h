@@ -56,6 +56,12 @@ struct KernelWork {
   double floor_ns = 0;  // C: one thread of the processor, CUDA: the device of --arch (Backend::floor_ns); 0: not known
 };
 
+/// A parameter of a kernel which in every call is a size of the caller's, which NAME_run has checked: from `least` to `most`.
+struct CheckedSize {
+  Buffer buffer;
+  int64_t least = 0, most = 0;
+};
+
 struct Kernel {
   std::string name;                         // the signature, without the model's prefix
   std::vector<Param> params;                // inputs, weights, outputs, scratch, status
@@ -72,7 +78,8 @@ struct Kernel {
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
   std::vector<int> variants = {};           // by which of Program::variants it is called; empty where there are none
   KernelWork work = {};
-  // What last_loop_passes() find out of the finished kernel; neither its name nor its identity knows of it.
+  // What is found out of the finished kernel, by its calls and by last_loop_passes(); neither its name nor its identity knows of it.
+  std::vector<CheckedSize> checked_sizes = {};
   bool wide_index = false;             // loops count in int64_t
   std::vector<Buffer> vectors;         // C: registers that hold vectors of TC_VL lanes
   std::vector<Buffer> single_vectors;  // those of them that are one vector

@@ -73,6 +73,16 @@ def tree_cases():
     trees = forest(rng, 4, 4, 3, "target", lambda tree: [0, 1, 2])
     yield Case("trees_targets", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=3, base_values=[1.0, -2.0, 0.25], **trees),
                {"x": grid(rng, 9, 4)})
+    # x in {1, 3, 4} as LightGBM and XGBoost write categories: a branch for each of them, which lead to one node.
+    shared = {"nodes_treeids": [0] * 5, "nodes_nodeids": [0, 1, 2, 3, 4], "nodes_featureids": [0] * 5,
+              "nodes_modes": ["BRANCH_EQ"] * 3 + ["LEAF", "LEAF"], "nodes_values": [1.0, 3.0, 4.0, 0.0, 0.0],
+              "nodes_truenodeids": [3, 3, 3, 0, 0], "nodes_falsenodeids": [1, 2, 4, 0, 0]}
+    places = np.arange(7, dtype=np.float32).reshape(7, 1)
+    yield Case("trees_shared_nodes", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=1, target_treeids=[0, 0], target_nodeids=[3, 4],
+                                          target_ids=[0, 0], target_weights=[10.0, 20.0], **shared), {"x": places})
+    # A leaf's number, once a class, as scikit-learn's converter asks for it: the first counts.
+    yield Case("trees_weights_again", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=1, target_treeids=[0] * 4, target_nodeids=[3, 3, 4, 4],
+                                           target_ids=[0] * 4, target_weights=[4.0, 4.0, 5.0, 7.0], **shared), {"x": places})
     trees = forest(rng, 1, 4, 0, "target", lambda tree: [0])
     yield Case("trees_leaf", call(["y"], "TreeEnsembleRegressor", ["x"], n_targets=1, **trees), {"x": grid(rng, 3, 4)})
     labels = {2: [7, -3], 3: [0, 1, 2], 4: [10, 20, 30, 40]}

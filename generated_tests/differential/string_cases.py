@@ -65,6 +65,7 @@ def label_cases():
     yield Case("string_vocabulary", call(["y"], "LabelEncoder", ["x"], keys_strings=many, values_int64s=list(range(1500)), default_int64=-1),
                {"x": words(*asked)})
     yield Case("string_one_hot", call(["y"], "OneHotEncoder", ["x"], cats_strings=["cat", "日本", "fox"]), {"x": X})
+    yield Case("string_one_hot_known", call(["y"], "OneHotEncoder", ["x"], cats_strings=["fox", "cat"], zeros=0), {"x": words("cat", "fox", "cat")})
     yield Case("string_one_hot_rows", call(["y"], "OneHotEncoder", ["x"], cats_strings=["x", "", "r1c2", "r0c0"]), {"x": GRID})
     yield Case("string_map_to_int", call(["y"], "CategoryMapper", ["x"], cats_strings=["cat", "dog", ""], cats_int64s=[4, 5, 6], default_int64=9), {"x": X})
     yield Case("string_map_from_int", call(["y"], "CategoryMapper", ["x"], cats_strings=["cat", "dog", ""], cats_int64s=[4, 5, 6], default_string="none"),

@@ -150,6 +150,19 @@ def best(b):
     b.output(b.op("TopK", b.op("Reshape", x, b.ints(-1, 20, 15)), b.ints(3), outputs=2, axis=1)[0])
 
 
+def neighbours(b):
+    """Labels of the nearest rows, as scikit-learn's converter writes them; and such rows as elements of a sequence."""
+    b.imports["ai.onnx.ml"] = 1
+    x = b.input("x", ["n", 6])
+    distances, nearest = b.op("TopK", x, b.ints(2), outputs=2, axis=1, largest=0)
+    labels = b.op("ArrayFeatureExtractor", b.constant(np.array([3, 1, 4, 1, 5, 9], np.int64)), b.op("Flatten", nearest), domain="ai.onnx.ml")
+    b.output(b.op("Reshape", labels, b.ints(-1, 2)), TensorProto.INT64)
+    b.output(b.op("ArrayFeatureExtractor", b.weight(3, 6), nearest, domain="ai.onnx.ml"))
+    both = b.op("SequenceConstruct", distances, b.op("Relu", x))
+    b.output(b.op("SequenceAt", both, b.scalar(1, np.int64)))
+    b.output(b.op("ConcatFromSequence", both, axis=1))
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])
@@ -329,7 +342,7 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}),
 ]

@@ -143,6 +143,24 @@ TEST(Ml, TreesInDoublesAreComparedInDoubles) {
       (std::vector<double>{10, 30}));
 }
 
+TEST(Ml, BranchesMayLeadToOneNode) {
+  Attrs set = tree("BRANCH_EQ");  // x[0] == 1 || x[1] == 0 ? 10 : 30
+  set["nodes_modes"] = Strings{"BRANCH_EQ", "BRANCH_EQ", "LEAF", "LEAF", "LEAF"};
+  set["nodes_truenodeids"] = Ints{2, 2, 0, 0, 0};
+  set["nodes_falsenodeids"] = Ints{1, 4, 0, 0, 0};
+  EXPECT_NE(ml_error({"TreeEnsembleRegressor", {f32({1, 2}, {0, 0})}, set}).find("two roots"), std::string::npos);
+  for (auto* list : {&set["nodes_treeids"], &set["nodes_nodeids"], &set["nodes_featureids"], &set["nodes_truenodeids"],
+                     &set["nodes_falsenodeids"]})
+    std::get<Ints>(*list).erase(std::get<Ints>(*list).begin() + 3);
+  set["nodes_modes"] = Strings{"BRANCH_EQ", "BRANCH_EQ", "LEAF", "LEAF"};
+  set["nodes_values"] = Floats{1, 0, 0, 0};
+  set["target_treeids"] = Ints{0, 0, 0};
+  set["target_nodeids"] = Ints{2, 4, 4};  // the first weight of a leaf counts
+  set["target_ids"] = Ints{0, 0, 0};
+  EXPECT_EQ(values(run_ml({"TreeEnsembleRegressor", {f32({3, 2}, {1, 1, 2, 0, 2, 1})}, set})[0]),
+            (std::vector<double>{10, 10, 20}));
+}
+
 TEST(Ml, WhatIsNoTreeIsRefused) {
   const Constant x = f32({1, 2}, {0, 0});
   const auto says = [&](const std::string& attr, Attr value) {
@@ -151,7 +169,7 @@ TEST(Ml, WhatIsNoTreeIsRefused) {
     return ml_error({"TreeEnsembleRegressor", {x}, a});
   };
   EXPECT_NE(says("nodes_truenodeids", Ints{1, 0, 0, 0, 0}).find("in a circle"), std::string::npos);
-  EXPECT_NE(says("nodes_truenodeids", Ints{1, 4, 0, 0, 0}).find("two branches lead to one node"), std::string::npos);
+  EXPECT_NE(says("nodes_truenodeids", Ints{1, 4, 0, 0, 0}).find("a tree has two roots"), std::string::npos);
   EXPECT_NE(says("nodes_truenodeids", Ints{1, 9, 0, 0, 0}).find("does not exist"), std::string::npos);
   EXPECT_NE(says("nodes_nodeids", Ints{0, 1, 2, 3, 3}).find("one id"), std::string::npos);
   EXPECT_NE(says("nodes_featureids", Ints{0, 2, 0, 0, 0}).find("no feature"), std::string::npos);
@@ -250,7 +268,11 @@ TEST(TreeEnsemble, RefusesWhatIsNoTree) {
   circle["nodes_falseleafs"] = Ints{0, 0, 1};
   circle["nodes_falsenodeids"] = Ints{1, 1, 3};
   const OpRun r = {"TreeEnsemble", {f32({1, 2}, {1, 2})}, circle, 1, "ai.onnx.ml"};
-  EXPECT_NE(op_error(r).find("two branches lead to one node"), std::string::npos);
+  EXPECT_NE(op_error(r).find("in a circle"), std::string::npos);
+  Attrs shared = two_trees();
+  shared["tree_roots"] = Ints{0, 1};
+  EXPECT_NE(op_error({"TreeEnsemble", {f32({1, 2}, {1, 2})}, shared, 1, "ai.onnx.ml"}).find("two trees share a node"),
+            std::string::npos);
   Attrs few = two_trees();
   few["membership_values"] = f32({0}, {});
   EXPECT_NE(op_error({"TreeEnsemble", {f32({1, 2}, {1, 2})}, few, 1, "ai.onnx.ml"}).find("fewer sets"),

@@ -2,6 +2,7 @@
 // become the tables of ml_trees.cc. A branch that asks whether a feature is a member of a set becomes one branch for
 // each member, all of which lead to the same node:
 //   x in {1, 2} ? a : b   ->   x == 1 ? a : (x == 2 ? a : b)
+#include <algorithm>
 #include <cmath>
 
 #include "ir/ops/ml_scores.h"
@@ -74,10 +75,15 @@ int64_t child(const Expansion& e, const Lists& l, int64_t id, bool leaf) {
   return leaf ? ~id : id;
 }
 
-/// Says which tree a leaf belongs to, and that no branch is met twice: what is described are trees.
+/// Says which tree a leaf belongs to.
 void walk_trees(const Expansion& e, const Lists& l, Forest& f) {
-  std::vector<bool> met(l.mode.size(), false);
-  f.leaf_tree.assign(l.weight.size(), 0);
+  constexpr int64_t kNone = -1;
+  std::vector<int64_t> met(l.mode.size(), kNone);  // by which tree
+  f.leaf_tree.assign(l.weight.size(), kNone);
+  const auto claim = [&](int64_t& owner, size_t tree) {
+    if (owner != kNone && owner != int64_t(tree)) e.reject("two trees share a node");
+    owner = int64_t(tree);
+  };
   for (size_t tree = 0; tree < l.roots.size(); tree++) {
     std::vector<int64_t> open = {child(e, l, l.roots[tree], false)};
     f.roots.push_back(open.front());
@@ -85,16 +91,18 @@ void walk_trees(const Expansion& e, const Lists& l, Forest& f) {
       const int64_t node = open.back();
       open.pop_back();
       if (node < 0) {
-        f.leaf_tree[size_t(~node)] = int64_t(tree);
+        claim(f.leaf_tree[size_t(~node)], tree);
         continue;
       }
       const auto k = size_t(node);
-      if (met[k]) e.reject("two branches lead to one node");
-      met[k] = true;
+      const bool again = met[k] == int64_t(tree);
+      claim(met[k], tree);
+      if (again) continue;
       open.push_back(child(e, l, l.yes[k], l.yes_leaf[k] != 0));
       open.push_back(child(e, l, l.no[k], l.no_leaf[k] != 0));
     }
   }
+  for (int64_t& tree : f.leaf_tree) tree = std::max<int64_t>(tree, 0);  // of a leaf that no branch leads to
 }
 
 void add_branch(Forest& f, int64_t feature, int64_t rule, double threshold, int64_t yes, int64_t no, bool missing) {
@@ -140,6 +148,7 @@ Forest forest_of(const Expansion& e, const Lists& l, int64_t features, bool wide
     if (set >= sets.size()) e.reject("membership_values has fewer sets than there are branches that ask for members");
     spread_set(f, k, sets[set++]);
   }
+  require_ends(e, f);
   for (const int64_t rule : f.rule) f.one_rule = f.one_rule && rule == f.rule.front();
   return f;
 }

@@ -60,8 +60,7 @@ std::vector<size_t> number_nodes(const Expansion& e, const NodeLists& l, Forest&
     if (l.mode[k] == "LEAF") continue;
     for (const int64_t child : {l.yes[k], l.no[k]}) {
       if (!f.number.count({l.tree[k], child})) e.reject("a branch leads to a node that does not exist");
-      // With two parents, or none but itself, what is described is no tree, and a walk might not end.
-      if (!children.emplace(l.tree[k], child).second) e.reject("two branches lead to one node");
+      children.emplace(l.tree[k], child);
     }
   }
   std::vector<size_t> roots;
@@ -74,21 +73,6 @@ std::vector<size_t> number_nodes(const Expansion& e, const NodeLists& l, Forest&
   }
   if (trees != with_root) e.reject("a tree has no root");
   return roots;
-}
-
-/// Every branch is on some way down from a root: one that is not is part of a circle.
-void require_reachable(const Expansion& e, const Forest& f) {
-  std::vector<int64_t> open = f.roots;
-  size_t reached = 0;
-  while (!open.empty()) {
-    const int64_t node = open.back();
-    open.pop_back();
-    reached++;
-    if (node < 0) continue;
-    open.push_back(f.yes[size_t(node)]);
-    open.push_back(f.no[size_t(node)]);
-  }
-  if (reached != f.number.size()) e.reject("branches lead in a circle");
 }
 
 Forest forest_of(const Expansion& e, int64_t features) {
@@ -118,7 +102,7 @@ Forest forest_of(const Expansion& e, int64_t features) {
     f.any_missing = f.any_missing || f.missing.back() != 0;
     f.one_rule = f.one_rule && f.rule.back() == f.rule.front();
   }
-  require_reachable(e, f);
+  require_ends(e, f);
   if (f.feature.empty()) {  // leaves only: tables of one entry that nothing reads
     f.feature = f.yes = f.no = f.rule = f.missing = {0};
     f.threshold = {0};
@@ -145,7 +129,11 @@ Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int
     require_finite(e, value[k], absent);
     const int64_t leaf = -1 - found->second;
     double& sum = w.dense[size_t(leaf * targets + id[k])];
-    sum = sum == absent ? value[k] : sum + value[k];
+    // Of one target the first weight of a leaf counts, as in ONNX Runtime: scikit-learn's converter gives a leaf's number once a class.
+    if (sum == absent)
+      sum = value[k];
+    else if (targets > 1)
+      sum += value[k];
     w.one[size_t(leaf)] = sum;
     int64_t& served = w.tree_target[size_t(f.leaf_tree[size_t(leaf)])];
     one_each = one_each && (served == -1 || served == id[k]);
@@ -354,6 +342,26 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
       "tree_scores", in, "_scores",
       {{"targets", targets}, {"aggregate", aggregate}, {"silent", int64_t(extreme && leaves_say_nothing(w, targets))}},
       "tc");
+}
+
+void require_ends(const Expansion& e, const Forest& f) {
+  std::vector<int64_t> parents(f.feature.size(), 0), open;
+  const auto each_child = [&](size_t branch, const auto& visit) {
+    for (const int64_t child : {f.yes[branch], f.no[branch]})
+      if (child >= 0) visit(size_t(child));
+  };
+  for (size_t k = 0; k < parents.size(); k++) each_child(k, [&](size_t child) { parents[child]++; });
+  for (size_t k = 0; k < parents.size(); k++)
+    if (parents[k] == 0) open.push_back(int64_t(k));
+  size_t left = parents.size();  // branches whose ancestors have not all been met
+  for (; !open.empty(); left--) {
+    const auto branch = size_t(open.back());
+    open.pop_back();
+    each_child(branch, [&](size_t child) {
+      if (--parents[child] == 0) open.push_back(int64_t(child));
+    });
+  }
+  if (left > 0) e.reject("branches lead in a circle");
 }
 
 double absent_weight(const std::string& aggregate) {

@@ -10,7 +10,8 @@
 
 namespace tc {
 
-/// A node of a tree is a number: the branches of the whole ensemble count from 0, and leaf k is ~k.
+/// A node of a tree is a number: the branches of the whole ensemble count from 0, and leaf k is ~k. Several branches of a tree may lead
+/// to one node: so converters write a set of categories, a branch for each of them.
 struct Forest {
   std::vector<int64_t> roots;                            // one per tree
   std::vector<int64_t> feature, yes, no, rule, missing;  // one per branch; missing: NaN takes `yes`
@@ -35,6 +36,9 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
 
 /// The row of TreeEnsemble, which describes the same by lists of other kinds.
 OpRow tree_ensemble_row();
+
+/// Refuses branches that lead in a circle, where a walk would not end.
+void require_ends(const Expansion& e, const Forest& f);
 
 /// What a leaf that says nothing adds to a target under an aggregate.
 double absent_weight(const std::string& aggregate);

@@ -129,6 +129,17 @@ void define_feature_extractor(OpBuilder& b) {
   }));
 }
 
+/// Indices on several axes are a list, whatever their shape: rows of a run-time number of them are flattened by a Reshape, which the
+/// passes know.
+bool expand_feature_extractor(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* indices = e.in_of_any_type(1);
+  if (dims_of_type(indices).size() == 1) return false;
+  Value* list = e.op("Reshape", {indices, e.constant(int64_constant({-1}), "_list")}, "_indices");
+  e.finish(0, e.op("ArrayFeatureExtractor", {e.in_of_any_type(0), list}, "", {}, "ai.onnx.ml"));
+  return true;
+}
+
 }  // namespace
 
 OpFamily text_ops() {
@@ -138,7 +149,14 @@ OpFamily text_ops() {
   return {
       {"TfIdfVectorizer", 9, grams, define_tf_idf, "x", "tf_idf", "", expand_tf_idf},
       {"Binarizer", 1, {{"threshold", 0.0f}}, elementwise(binarize), "x", "binarizer", "ai.onnx.ml"},
-      {"ArrayFeatureExtractor", 1, {}, define_feature_extractor, "x indices", "feature_extractor", "ai.onnx.ml"},
+      {.name = "ArrayFeatureExtractor",
+       .since = 1,
+       .attrs = {},
+       .define = define_feature_extractor,
+       .operands = "x indices",
+       .label = "feature_extractor",
+       .domain = "ai.onnx.ml",
+       .expand = expand_feature_extractor},
   };
 }
 

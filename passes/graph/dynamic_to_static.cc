@@ -27,6 +27,7 @@
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/branch_tables.h"
 #include "passes/graph/declared_shapes.h"
+#include "passes/graph/inputs_behind.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 #include "passes/graph/sequences.h"
@@ -50,7 +51,7 @@ class Sweep {
     // which shows only if they are counted once.
     if (counts_results(g)) eliminate_common_subexpr(g, cx_);
     graph(g, sizes_, true);
-    lists_.finish(g);
+    for (Node* n : lists_.finish(g)) node(g, n, sizes_, true);
     sizes_.finish(g);
   }
 
@@ -128,6 +129,12 @@ class Sweep {
         if (counted && d.exit == ExitCode::Rejected) {  // of the largest sizes; those of a run may fit
           d.exit = ExitCode::Unsupported;
           d.notes.push_back("sizes of its operands are known at run time only, and the largest are looked at");
+        }
+        if (!deciding_.empty() && d.exit == ExitCode::Rejected) {  // a run may never come by here
+          d.exit = ExitCode::Unsupported;
+          d.notes.push_back("it is in a branch, and input \"" + deciding_ +
+                            "\" decides whether that is taken: --input-value " + deciding_ +
+                            "=VALUE leaves the other one");
         }
         cx_.diagnostics->add(std::move(d));
       }
@@ -299,6 +306,10 @@ class Sweep {
     std::vector<BoundedSizes> inside = sizes.capture(g, n, own, growing);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
+    const std::vector<std::string> deciding =
+        n->is("If") ? inputs_behind(g, n->inputs.at(0)) : std::vector<std::string>();
+    const std::string before = deciding_;
+    if (deciding.size() == 1) deciding_ = deciding[0];
     for (size_t k = 0; k < inside.size(); k++) {
       std::vector<ValueType> declared;
       // An input has the type that it gets; what is declared of it says no more.
@@ -307,6 +318,7 @@ class Sweep {
       inside[k].fit_states(*n->regions[k], growing);
       inside[k].keep_declared(*n->regions[k], declared);
     }
+    deciding_ = before;
     sizes.take_results(*n, inside, growing);
     for (size_t k = 0; k < inside.size(); k++) inside[k].release_counts(*n->regions[k]);
   }
@@ -371,6 +383,7 @@ class Sweep {
   }
 
   PassContext& cx_;
+  std::string deciding_;  // the one input which decides whether the branch is taken that is looked at
   BoundedSizes sizes_;
   Sequences lists_{sizes_};
 };

@@ -130,6 +130,27 @@ TEST(DynamicToStatic, AnIfWithAConstantConditionBecomesItsBranch) {
   }
 }
 
+// A model for two sample rates, whose inputs have the sizes of one of them: the other branch fits no run.
+TEST(DynamicToStatic, ABranchThatFitsNoRunIsNamedWithItsInput) {
+  TestGraph t;
+  Value *x = t.in("x", {3}),
+        *fast = t.g.append("Not", {t.in("slow", {}, DType::Bool)}, {ModelText("fast")})->outputs[0];
+  Node* n = t.g.append("If", {fast, x}, {ModelText("y")});
+  n->captures = 1;
+  n->regions.push_back(branch("Relu"));
+  n->regions.push_back(branch("Det"));  // of no matrix
+  Graph g = t.out({n->outputs[0]});
+  Diagnostics d;
+  PassContext cx;
+  cx.diagnostics = &d;
+  dynamic_to_static(g, cx);
+  ASSERT_EQ(d.list().size(), 1U);
+  EXPECT_EQ(d.list()[0].exit, ExitCode::Unsupported);
+  EXPECT_EQ(d.list()[0].notes.at(0),
+            "it is in a branch, and input \"slow\" decides whether that is taken: --input-value slow=VALUE leaves the "
+            "other one");
+}
+
 TEST(DynamicToStatic, BodiesGetTypesAndTheirOwnConstants) {
   TestGraph t;
   Value* c = t.in("c", {}, DType::Bool);

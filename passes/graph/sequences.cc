@@ -104,8 +104,6 @@ std::vector<Value*> Sequences::tensors_of(const Node& n, size_t first, size_t la
   std::vector<Value*> tensors;
   for (size_t k = first; k < last; k++) {
     if (!has(n, k) || is_list(n.inputs[k])) refuse(n, "a sequence holds tensors", int(k));
-    if (sizes_.is_counted(n.inputs[k]))
-      refuse(n, "a tensor whose size is known only at run time cannot be an element of a sequence", int(k));
     tensors.push_back(n.inputs[k]);
   }
   return tensors;
@@ -255,8 +253,9 @@ NodeIterator Sequences::unroll(Graph& g, Node* n) {
   });
 }
 
-void Sequences::finish(Graph& g) {
+std::vector<Node*> Sequences::finish(Graph& g) {
   std::vector<Value*> outputs;
+  std::vector<Node*> copies;
   bool changed = false;
   for (Value* v : g.outputs()) {
     const auto it = is_list(v) ? held_.find(v->id) : held_.end();
@@ -274,6 +273,7 @@ void Sequences::finish(Graph& g) {
       Node* copy = g.append("Identity", {tensor}, {name});
       g.set_type(copy->outputs[0], tensor->type);
       outputs.push_back(copy->outputs[0]);
+      copies.push_back(copy);
     }
   }
   if (changed) g.set_outputs(std::move(outputs));
@@ -286,6 +286,7 @@ void Sequences::finish(Graph& g) {
     else
       --it;
   }
+  return copies;
 }
 
 }  // namespace tc

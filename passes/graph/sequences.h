@@ -26,8 +26,8 @@ class Sequences {
   /// that is new.
   NodeIterator unroll(Graph& g, Node* n);
   /// At the end: outputs of the graph that are lists become their tensors, called NAME_0, NAME_1, ..., and lists that
-  /// nobody needs any more go.
-  void finish(Graph& g);
+  /// nobody needs any more go. Returns the copies, whose sizes may be known only at run time.
+  std::vector<Node*> finish(Graph& g);
 
  private:
   /// What is known of a sequence or optional: the tensors in it (null: a tensor that cannot be told while compiling).

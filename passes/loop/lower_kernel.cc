@@ -33,6 +33,7 @@
 #include "passes/loop/split_host_device.h"
 #include "passes/loop/sums_in_registers.h"
 #include "passes/loop/trim_loops.h"
+#include "passes/loop/trust_sizes.h"
 #include "passes/loop/vector_registers.h"
 #include "passes/loop/vectorize_loops.h"
 
@@ -155,6 +156,10 @@ void merge_shared(Lowering& l) {
 }
 
 void choose_index_width(Lowering& l) { l.kernel->wide_index = needs_wide_index(*l.kernel); }
+void drop_checked_bounds(Lowering& l) {
+  if (l.kernel->device.empty()) l.body = trust_sizes(l.body, *l.kernel);
+  for (DeviceFunction& f : l.kernel->device) f.body = trust_sizes(f.body, *l.kernel);
+}
 void choose_vector_registers(Lowering& l) {
   l.kernel->body = l.body = with_places_by_formula(l.body);
   find_vector_registers(*l.kernel);
@@ -256,6 +261,7 @@ const std::vector<LoopPass>& device_loop_passes() {
 const std::vector<LoopPass>& last_loop_passes() {
   static const std::vector<LoopPass> list = {
       {"index_width", choose_index_width, "counts in int64_t where int is too narrow"},
+      {"trust_sizes", drop_checked_bounds, "does not hold a size within bounds that the run has checked"},
       {"vector_registers", choose_vector_registers, "finds the registers that hold vectors"},
       {"outline_chunks", find_parts, "finds what parallel loops need of what is around them"},
   };

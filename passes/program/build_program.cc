@@ -12,6 +12,7 @@
 #include "ir/ops/macs.h"
 #include "passes/backend.h"
 #include "passes/loop/lower_kernel.h"
+#include "passes/program/checked_sizes.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
 #include "passes/program/plan_open_sizes.h"
@@ -339,6 +340,7 @@ void ProgramBuilder::finish() {
   const bool grows = has_open_sizes(p_);
   const auto of_one = [](int64_t n) { return open_number(n).at(1); };  // without bounds nobody knows how much it is
   if (grows) p_.macs = of_one(p_.macs);
+  find_checked_sizes(p_);
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {
     if (grows) k.work.macs = of_one(k.work.macs), k.work.bytes = of_one(k.work.bytes);

@@ -4,6 +4,7 @@
 // themselves where they happen to want the weights as these are packed, else with the template and the panels of the best, which
 // are walked in strips that fit their registers. Where what comes out has other parameters, or other weights, or takes over
 // another operand's memory, the kernel of the best stands for theirs: its loops are text for vectors of any length.
+#include "ir/calls.h"
 #include "ir/identity.h"
 #include "passes/backend.h"
 #include "passes/program/program_builder.h"
@@ -17,19 +18,6 @@ bool same_parameters(const Kernel& a, const Kernel& b) {
     return x.role == y.role && (scratch || (x.buffer->dtype == y.buffer->dtype && x.dims == y.dims));
   };
   return std::equal(a.params.begin(), a.params.end(), b.params.begin(), b.params.end(), same);
-}
-
-// Calls `f` with each call among the steps, those of bodies and branches included.
-template <class F>
-void each_call(const std::vector<Step>& steps, const F& f) {
-  for (const Step& s : steps) {
-    if (const Call* c = std::get_if<Call>(&s.kind)) f(*c);
-    if (const LoopStep* l = std::get_if<LoopStep>(&s.kind)) each_call(l->body, f);
-    if (const IfStep* i = std::get_if<IfStep>(&s.kind)) {
-      each_call(i->then, f);
-      each_call(i->otherwise, f);
-    }
-  }
 }
 
 }  // namespace
@@ -73,7 +61,7 @@ void ProgramBuilder::add_variants() {
   p_.march.clear();
   p_.lanes = 0;
   for (int v = 0; v < int(backends.size()); v++)
-    each_call(p_.steps, [&](const Call& c) {
+    for_each_call(p_.steps, [&](const Call& c) {
       std::vector<int>& list = p_.kernels[size_t(c.kernel_of(size_t(v)))].variants;
       if (list.empty() || list.back() != v) list.push_back(v);
     });

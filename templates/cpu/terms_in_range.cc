@@ -66,7 +66,8 @@ std::optional<Elements> elements_of(const Canonical& c, const Axis& axis, const 
                                     const Exprs& conditions) {
   Elements e{axis, make_var(count)};
   const Apply* compared = conditions.empty() ? nullptr : as<Apply>(conditions[0]);
-  Expr position = compared && compared->args.size() == 2 ? compared->args[0] - compared->args[1] : Expr();
+  const bool counts = compared && compared->args.size() == 2 && compared->args[0]->dtype == DType::I64;
+  Expr position = counts ? compared->args[0] - compared->args[1] : Expr();
   for (const Expr& x : conditions)
     if (const auto s = every(x)) position = s->first, e.stride = s->second;
   const auto f = position ? affine_in(position, {axis.var}) : std::nullopt;
