@@ -95,6 +95,8 @@ def operators():
                              ("wave", (1, 32, 16000), (1, 32, 7), "pads = [3,3]")):
         yield Case(f"conv_alone_{name}", f"y = Conv <{more}> (x, w, b)", {"x": x}, {"w": w, "b": (w[0],)})
     yield Case("conv_transpose_picture", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1]> (x, w)", {"x": (1, 64, 64, 64)}, {"w": (64, 3, 4, 4)})
+    yield Case("conv_transpose_mask", "y = ConvTranspose <strides = [2,2]> (x, w)", {"x": (1, 32, 64, 64)}, {"w": (32, 1, 2, 2)})
+    yield Case("conv_transpose_waveform", "y = ConvTranspose <strides = [8]> (x, w)", {"x": (1, 128, 1000)}, {"w": (128, 1, 16)})
     yield Case("conv_transpose_k2s2", "y = ConvTranspose <strides = [2,2]> (x, w, b)", {"x": (1, 64, 28, 28)}, {"w": (64, 32, 2, 2), "b": (32,)})
     yield Case("conv_transpose_k4s2", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1]> (x, w, b)", {"x": (1, 64, 28, 28)},
                {"w": (64, 32, 4, 4), "b": (32,)})

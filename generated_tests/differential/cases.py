@@ -51,6 +51,9 @@ def conv_cases():
     yield Case("conv3d", "y = Conv <pads = [1,0,1,1,0,1]> (x, w)", {"x": (1, 4, 5, 6, 7)}, {"w": (6, 4, 3, 2, 3)})
     yield Case("conv_transpose", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]> (x, w, b)",
                {"x": (1, 19, 9, 11)}, {"w": (19, 13, 3, 3), "b": (13,)})
+    yield Case("conv_transpose_mask", "y = ConvTranspose <strides = [2,2], pads = [1,0,0,1]> (x, w, b)", {"x": (2, 20, 5, 7)},
+               {"w": (20, 1, 3, 3), "b": (1,)})
+    yield Case("conv_transpose_waveform", "y = ConvTranspose <strides = [8], pads = [4,4]> (x, w)", {"x": (1, 40, 23)}, {"w": (40, 1, 16)})
     yield Case("conv_transpose_k2", "y = ConvTranspose <strides = [2,2]> (x, w, b)", {"x": (1, 24, 10, 12)},
                {"w": (24, 24, 2, 2), "b": (24,)})
     yield Case("conv_bn_relu", "c = Conv <pads = [1,1,1,1]> (x, w)\n n = BatchNormalization (c, s, b, m, v)\n y = Relu (n)",

@@ -110,6 +110,14 @@ Forest forest_of(const Expansion& e, int64_t features) {
   return f;
 }
 
+/// What a leaf says that has another weight for the same target. Of one target the first counts, as in ONNX Runtime:
+/// scikit-learn's converter gives the number of a leaf once a class.
+double again(double weight, double other, int64_t targets, double absent) {
+  if (targets == 1) return weight;
+  if (std::isinf(absent)) return absent > 0 ? std::min(weight, other) : std::max(weight, other);  // MIN, MAX
+  return weight + other;
+}
+
 Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int64_t targets, double absent) {
   const std::vector<int64_t> tree = e.attr_ints(prefix + "_treeids"), node = e.attr_ints(prefix + "_nodeids"),
                              id = e.attr_ints(prefix + "_ids");
@@ -129,11 +137,7 @@ Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int
     require_finite(e, value[k], absent);
     const int64_t leaf = -1 - found->second;
     double& sum = w.dense[size_t(leaf * targets + id[k])];
-    // Of one target the first weight of a leaf counts, as in ONNX Runtime: scikit-learn's converter gives a leaf's number once a class.
-    if (sum == absent)
-      sum = value[k];
-    else if (targets > 1)
-      sum += value[k];
+    sum = sum == absent ? value[k] : again(sum, value[k], targets, absent);
     w.one[size_t(leaf)] = sum;
     int64_t& served = w.tree_target[size_t(f.leaf_tree[size_t(leaf)])];
     one_each = one_each && (served == -1 || served == id[k]);

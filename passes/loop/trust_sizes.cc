@@ -69,7 +69,7 @@ class Truster {
         });
   }
 
-  std::map<const BufferDef*, Range> ranges_;   // looked up only
+  std::map<const BufferDef*, Range> ranges_;  // looked up only
   std::map<const BufferDef*, bool> numbers_;  // parameters that are numbers, not memory
 };
 

@@ -29,8 +29,8 @@ void find_checked_sizes(Program& p) {
       const IoTensor* t = o.kind == Operand::Kind::Input ? &p.inputs.at(size_t(o.index)) : nullptr;
       s.known = s.known && t && t->is_size;
       if (!s.known) continue;
-      s.range = s.range ? Range{std::min(s.range->min, t->least), std::max(s.range->max, t->most)}
-                        : Range{t->least, t->most};
+      s.range =
+          s.range ? Range{std::min(s.range->min, t->least), std::max(s.range->max, t->most)} : Range{t->least, t->most};
     }
   };
   for_each_call(p.steps, [&](const Call& c) {

@@ -169,7 +169,7 @@ class Builder {
 std::optional<Scheduled> schedule_dots(const TemplateArgs& a) {
   Scheduled s;
   const auto d = match(a, s);
-  if (!d || !pays(*d, a.cpu)) return {};
+  if (!d || (!a.no_columns && !pays(*d, a.cpu))) return {};
   const int64_t most = choose_rows(*d, a.cpu);
   if (most < 1) return {};
   const int64_t rows = a.plan.in_range(

@@ -11,8 +11,9 @@
 // others are computed one after the other. Several axes: every combination.
 //
 // Preconditions: a sum of products, of which one factor is select(conditions, value, 0); every condition is of the form
-// above, of one axis of the result and one summed axis at most, none of them in two conditions; vectors do not run
-// along the axes that are cut. A condition of the other factor stays.
+// above, of one axis of the result and one summed axis at most, none of them in two conditions. Where results lie side by side
+// along an axis that is cut (one channel: a mask, a waveform), vectors run along the sum (dots.cc) or not at all. A condition of the
+// other factor stays.
 #include <algorithm>
 #include <numeric>
 
@@ -118,7 +119,10 @@ class SubpixelDecomposition {
     for (conditional_ = 0; conditional_ < 2; conditional_++) {
       const Select* s = as<Select>(k->args[conditional_]);
       const auto no = s ? as_const_number(s->no) : std::nullopt;
-      if (no && *no == 0) return conditions_of(s->condition, c_, conditions_) && keeps_vectors(*to);
+      if (!no || *no != 0) continue;
+      if (!conditions_of(s->condition, c_, conditions_)) return false;
+      vectors_ = keeps_vectors(*to);
+      return true;
     }
     return false;
   }
@@ -276,11 +280,12 @@ class SubpixelDecomposition {
   }
 
   void add(const Canonical& c, const std::string& subpixels) {
-    const TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
+    TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
+    args.no_columns = !vectors_;
     const bool sums = bool(c.value) && !c.raxes.empty();
     std::optional<Scheduled> s = sums ? in_line("dots", schedule_dots, args) : std::nullopt;
-    if (!s && sums) s = schedule_contraction(args);
-    if (!s && bool(c.value)) s = in_line("window", schedule_window, args);
+    if (!s && sums && vectors_) s = schedule_contraction(args);
+    if (!s && bool(c.value) && vectors_) s = in_line("window", schedule_window, args);
     if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
     if (failed_) return;
@@ -308,6 +313,7 @@ class SubpixelDecomposition {
   const TemplateArgs& a_;
   const Canonical& c_;
   size_t conditional_ = 0;  // the factor that has the conditions
+  bool vectors_ = true;     // vectors of results: they run along an axis that is not cut
   std::vector<Condition> conditions_;
   std::vector<std::vector<Run>> runs_;  // by condition
   Stmts bodies_;

@@ -51,6 +51,13 @@ TEST(CpuSubpixels, AxesGroupsAndPadding) {
   testing::expect_equal(transposed({{5, 6}, {4, 4}, {2, 2}, {1, 1}, 16, 3}), "phases");  // a picture
 }
 
+// One channel: results of different subpixels lie side by side, and vectors run along the sum.
+TEST(CpuSubpixels, OneChannel) {
+  testing::expect_equal(transposed({{9}, {16}, {8}, {1}, 32, 1}), "phases");
+  testing::expect_equal(transposed({{6, 7}, {3, 3}, {2, 2}, {1, 1}, 12, 1}), "phases");        // uneven subpixels
+  testing::expect_equal(transposed({{5, 6}, {2, 2}, {3, 3}, {1, 1}, 16, 1, 1, 2}), "phases");  // some take no terms
+}
+
 // Several axes of many subpixels: a kernel a group, not one a subpixel.
 TEST(CpuSubpixels, EvenSubpixelsAreOneFunction) {
   const testing::TestFunction f = transposed({{5, 5}, {16, 16}, {8, 8}, {1, 1}});

@@ -16,6 +16,7 @@ struct TemplateArgs {
   const ScheduleOptions& options;
   bool few_columns = false;  // contractions of two columns and more: there is no better form
   PlanEntry plan = {};       // where the template's own numbers are decided
+  bool no_columns = false;   // no vectors of results: the only other form is plain loops
 };
 
 /// 3 x 3 convolutions of stride 1 by Winograd's filtering. Declines under strict_fp, others than f32, weights that are
