@@ -163,6 +163,24 @@ def neighbours(b):
     b.output(b.op("ConcatFromSequence", both, axis=1))
 
 
+def clipped(b):
+    """At most five of them, at least two, as RT-DETR limits its queries."""
+    x = b.input("x", ["n", 4])
+    n = size(b, x, 0)
+    some = b.op("Clip", n, b.scalar(2, np.int64), b.scalar(5, np.int64))
+    b.output(b.op("Expand", b.weight(1, 4), b.op("Concat", some, b.ints(4), axis=0)))
+    b.output(b.op("Tile", b.weight(1, 4), b.op("Concat", b.op("Clip", n, "", b.scalar(3, np.int64)), b.ints(1), axis=0)))
+    b.output(b.op("Slice", x, b.ints(0), b.op("Clip", n, b.scalar(1, np.int64)), b.ints(0)))
+
+
+def no_elements(b):
+    """A slice of nothing, moved: what a window's shift of 0 leaves."""
+    x = b.input("x", ["h", 6])
+    e = b.op("Slice", x, b.ints(0), b.ints(0), b.ints(1))
+    b.output(b.op("Reshape", e, b.op("Concat", b.op("Shape", e), b.ints(1), axis=0)))
+    b.output(b.op("ReduceSum", e, b.ints(1)))
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])
@@ -342,7 +360,7 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (no_elements, {"h": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}),
 ]

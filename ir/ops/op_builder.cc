@@ -99,7 +99,9 @@ Dims OpBuilder::declared_dims(int k, int input) const {
   if (declares(k)) return static_dims(node_.outputs[size_t(k)]->type.shape);
   unsupported(
       "this input must be known when the model is compiled, or the model must declare the result's shape; where it "
-      "follows from a size that --dim gives as a range, give that size as a number",
+      "follows from a size that --dim gives as a range, give that size as a number; where the model computes it from "
+      "data, let the "
+      "model end in front of this node",
       input);
 }
 

@@ -162,6 +162,7 @@ class BoundedSizes {
   std::optional<bool> compared(const Node& n);
   /// What an operator of arithmetic makes of two sizes.
   std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
+  std::optional<SizeForm> extreme(const SizeForm& a, const SizeForm& b, bool larger);
   std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
   std::optional<SizeForm> moved_element(const Node& n, int64_t k, int& budget);
   std::optional<SizeForm> product_of_list(const Node& n, int& budget);

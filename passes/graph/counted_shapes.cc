@@ -79,6 +79,15 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
     const auto a = operand(0), b = a ? operand(1) : std::nullopt;
     return b ? computed(n, *a, *b) : std::nullopt;
   }
+  if (n.is("Clip")) {  // min(max(size, least), most), either of which may be missing
+    auto size = operand(0);
+    for (const size_t i : {1, 2})
+      if (size && i < n.inputs.size() && n.inputs[i]) {
+        const auto bound = operand(i);
+        size = bound ? extreme(*size, *bound, i == 1) : std::nullopt;
+      }
+    return size;
+  }
   if (n.is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
     if (const Constant& known = n.inputs[0]->constant) {
       if (known->size() == 0 || (known->size() > 1 && k >= known->size())) return std::nullopt;
@@ -94,18 +103,21 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
   return part_of_list(n, k, budget);
 }
 
+// The larger of two, or the lesser.
+std::optional<SizeForm> BoundedSizes::extreme(const SizeForm& a, const SizeForm& b, bool larger) {
+  const bool a_is_more = counts_.least(a - b) >= 0, b_is_more = counts_.least(b - a) >= 0;
+  if (a_is_more || b_is_more) return a_is_more == larger ? a : b;
+  const int64_t least_a = counts_.least(a), least_b = counts_.least(b);
+  if (larger) return least_a < 0 && least_b < 0 ? std::nullopt : std::optional(counts_.larger(a, b));
+  return least_a < 0 || least_b < 0 ? std::nullopt : std::optional(counts_.lesser(a, b));
+}
+
 // Operators cut a quotient towards 0, forms downwards: the same where nothing is negative.
 std::optional<SizeForm> BoundedSizes::computed(const Node& n, const SizeForm& a, const SizeForm& b) {
   if (n.is("Add")) return a + b;
   if (n.is("Sub")) return a - b;
   if (n.is("Mul")) return a * b;
-  if (n.is("Max") || n.is("Min")) {
-    const bool a_is_more = counts_.least(a - b) >= 0, b_is_more = counts_.least(b - a) >= 0;
-    if (a_is_more || b_is_more) return a_is_more == n.is("Max") ? a : b;
-    const int64_t least_a = counts_.least(a), least_b = counts_.least(b);
-    if (n.is("Max")) return least_a < 0 && least_b < 0 ? std::nullopt : std::optional(counts_.larger(a, b));
-    return least_a < 0 || least_b < 0 ? std::nullopt : std::optional(counts_.lesser(a, b));
-  }
+  if (n.is("Max") || n.is("Min")) return extreme(a, b, n.is("Max"));
   if (!b.fixed() && counts_.least(b) > 0 && (n.is("Mod") || n.is("Div"))) {  // the quotient is 0, 1 or -1
     const bool within = counts_.least(a) >= 0 && counts_.least(b - a) > 0;
     if (within) return n.is("Mod") ? a : fixed_size(0);
@@ -277,7 +289,7 @@ bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
     return std::any_of(ops.begin(), ops.end(), [&](const char* op) { return n->is(op); });
   };
   const bool compares = is_one_of({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"});
-  if (!compares && !is_one_of({"Gather", "Slice", "Concat", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"}))
+  if (!compares && !is_one_of({"Gather", "Slice", "Concat", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip"}))
     return false;
   const Value *x = n->inputs.at(0), *y = n->outputs.at(0);
   if (!x || x->type.dtype != DType::I64 || !y || !y->type.is_static_tensor()) return false;

@@ -201,10 +201,14 @@ Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) 
   const Dims dims = dims_of(x);
   std::vector<int64_t> bounds;
   for (const SizeForm& f : to) bounds.push_back(f.fixed() ? f.addend : counts_.bound(f));
-  if (std::any_of(bounds.begin(), bounds.end(), [](int64_t b) { return b <= 0; })) return n;
-  const auto parts = view_parts(from, to, counts_);
+  const bool empty = has_no_elements(dims) && has_no_elements(bounds);  // a view, whatever moves
+  if (!empty && std::any_of(bounds.begin(), bounds.end(), [](int64_t b) { return b <= 0; })) return n;
+  const auto parts = empty ? std::vector<ViewPart>() : view_parts(from, to, counts_);
   if (!parts) return product_of(from) == product_of(to) ? regroup(g, n, to, bounds) : n;
   std::vector<BoundedSize> counted;
+  if (empty)
+    for (const int64_t axis : counted_in(to, 0, to.size()))
+      counted.push_back({int(axis), nullptr, bounds[size_t(axis)]});
   for (const ViewPart& p : *parts) {
     if (p.axis < 0) continue;
     int64_t elements = 1, others = 1;

@@ -185,11 +185,13 @@ std::optional<Multiples> Counts::where_equal(const SizeForm& a, const SizeForm& 
   const Count& c = counts_.at(id);
   const auto equal = [&](int64_t n) { return at(a, {{id, n}}) == at(b, {{id, n}}); };
   constexpr int64_t kMostFactor = 1024;
+  constexpr int64_t kFewestTried =
+      64;  // multiples: few of them meet by chance, as those of 30 do where 90 to 180 are halved twice
   for (int64_t factor = 2; factor < kMostFactor; factor++) {
     const int64_t least = floor_div_int(checked_add(c.least, factor - 1), factor), most = floor_div_int(c.most, factor);
     if (most - least >= kMostChoices) continue;
     bool all = least <= most;
-    for (int64_t k = least; all && k <= most; k++) all = equal(k * factor);
+    for (int64_t k = least; all && k <= std::max(most, least + kFewestTried); k++) all = equal(k * factor);
     if (all) return Multiples{c.value, factor, least, most};
   }
   return std::nullopt;

@@ -15,7 +15,7 @@ struct Sizes {
   Counts counts;
   std::vector<Value*> values;
   Sizes() {
-    for (const auto& [name, least, most] : {std::tuple("a", 0, 9), {"b", 2, 7}, {"c", 1, 40}}) {
+    for (const auto& [name, least, most] : {std::tuple("a", 0, 9), {"b", 2, 7}, {"c", 1, 40}, {"d", 90, 200}}) {
       values.push_back(g.add_input(ModelText(name), ValueType::tensor(DType::I64, {})));
       counts.add(values.back(), most, least);
     }
@@ -46,6 +46,11 @@ TEST(Counts, WhereFormsOfOneCountAreEqual) {
   EXPECT_EQ(same->factor, 4);
   EXPECT_EQ(same->least, 1);
   EXPECT_EQ(same->most, 10);
+  const SizeForm rows = s.of(3),
+                 quarter = s.counts.quotient(s.counts.quotient(rows + fixed_size(1), 2) + fixed_size(1), 2);
+  const auto met = s.counts.where_equal(quarter * 4, rows);  // 90, 120, ... 180 do by chance, halved upwards
+  ASSERT_TRUE(met);
+  EXPECT_EQ(met->factor, 4);
   EXPECT_FALSE(s.counts.where_equal(c, c + fixed_size(1))) << "never";
   EXPECT_FALSE(s.counts.where_equal(b, c)) << "two counts";
   EXPECT_FALSE(s.counts.where_equal(s.counts.quotient(b, 8) * 8, b)) << "no multiple of 8 from 2 to 7";
