@@ -181,6 +181,15 @@ def no_elements(b):
     b.output(b.op("ReduceSum", e, b.ints(1)))
 
 
+def one_or_none(b):
+    """The last row, if there is one, between other axes of one element."""
+    x = b.input("x", ["n", 1, 2])
+    last = b.op("Slice", x, b.ints(-1), b.ints(2**31 - 1), b.ints(0))
+    for axis in (0, 1, -1):
+        b.output(b.op("Unsqueeze", last, b.ints(axis)))
+    b.output(b.op("Squeeze", last, b.ints(1)))
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])
@@ -360,7 +369,7 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (no_elements, {"h": (1, 9)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}),
 ]

@@ -281,7 +281,7 @@ void define_tree_scores(OpBuilder& b) {
                                                : lowest(t));
                },
                {"n", "target"});
-  // A target that no leaf of this row speaks of scores 0, whatever the aggregate (ONNX Runtime leaves its base value out, too).
+  // A target that no leaf of this row speaks of scores 0, and its base value. (ONNX Runtime leaves that out.)
   const bool silent = b.attr_int("silent") != 0;
   if (aggregate != "AVERAGE" && !base && !silent) return b.output(0, sum);
   b.output(0, b.compute("scores", t, {rows, targets}, [&](const Exprs& i) {

@@ -118,7 +118,7 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
   if (all.size() == 1)
     refuse_counted(n, group.operand,
                    "the size of this tensor is known only at run time, and the operator looks across it");
-  std::string ways;
+  std::string ways, alike;
   std::set<const Value*> told;
   for (size_t i = 0; i < all.size(); i++)
     for (size_t k = i + 1; k < all.size(); k++) {
@@ -126,7 +126,14 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
       const auto same = a && b ? counts_.where_equal(*a, *b) : std::nullopt;
       if (same && !same->count->producer && told.insert(same->count).second)
         ways += (ways.empty() ? "" : " ") + option_of(*same);
+      const auto one = a && b ? counts_.equal_if(*a, *b) : std::nullopt;
+      if (one && !one->first->producer && !one->second->producer && told.insert(one->second).second)
+        alike += " --dim " + printable(one->second->name.raw()) + "=" + printable(one->first->name.raw());
     }
+  if (ways.empty() && !alike.empty())
+    refuse_counted(n, group.operand,
+                   "two sizes that are known only at run time meet here, or the operator looks across one",
+                   "where they are the same size in your model, say so:" + alike);
   refuse_counted(n, group.operand,
                  "two sizes that are known only at run time meet here, or the operator looks across one",
                  ways.empty() ? "" : "sizes that are halved and doubled meet where they are multiples: " + ways);

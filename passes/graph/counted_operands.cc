@@ -141,6 +141,12 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("ScatterElements") || n->is("ScatterND")) return scatter(g, n);
   if (n->is("TensorScatter")) scatter_rows(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  if ((n->is("Unsqueeze") || n->is("Squeeze")) &&
+      n->inputs.at(0)) {  // formulas have no index along an axis of one element
+    const auto& counted = sizes(n->inputs[0]);
+    if (std::any_of(counted.begin(), counted.end(), [](const BoundedSize& s) { return s.capacity == 1; }))
+      return view(g, n);
+  }
   if (Node* view = take_in_order(g, n); view != n) return view;
   if (n->is("Tile")) return tile(g, n);
   if (n->is("Compress")) return choose(g, n);

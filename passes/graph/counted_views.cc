@@ -13,6 +13,7 @@
 //
 // Preconditions: both shapes have the same product, as a polynomial of the counts, so that no element is lost or made.
 #include <algorithm>
+#include <set>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
@@ -101,6 +102,29 @@ std::optional<std::vector<ViewPart>> view_parts(const Forms& from, const Forms& 
   return parts;
 }
 
+/// Behind Unsqueeze or Squeeze of known axes.
+std::optional<Forms> reshaped_by_axes(const Node& n, const Forms& from) {
+  const bool listed = n.inputs.size() > 1 && n.inputs[1];
+  const auto given = listed ? ints_of(n.inputs[1]) : std::optional(n.attr_ints("axes"));
+  if (!given || given->empty()) return std::nullopt;
+  const bool more = n.is("Unsqueeze");
+  const auto rank = int64_t(from.size() + (more ? given->size() : 0));
+  std::set<int64_t> axes;
+  for (const int64_t a : *given) axes.insert(a < 0 ? a + rank : a);
+  Forms to;
+  size_t next = 0;
+  for (int64_t k = 0; k < rank; k++) {
+    const bool named = axes.contains(k);
+    if (more && named)
+      to.push_back(fixed_size(1));
+    else if (const SizeForm& size = from[next++]; !named)
+      to.push_back(size);
+    else if (size != fixed_size(1))
+      return std::nullopt;
+  }
+  return to;
+}
+
 }  // namespace
 
 std::vector<SizeForm> BoundedSizes::forms(const Value* v) const {
@@ -140,6 +164,8 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
   std::optional<Forms> to;
   if (n->is("Flatten")) {
     to = flattened(from, n->attr_int("axis", 1));
+  } else if (n->is("Unsqueeze") || n->is("Squeeze")) {
+    to = reshaped_by_axes(*n, from);
   } else if (const Value* shape = n->inputs.at(1); shape && shape->type.is_static_tensor() && rank_of(shape) == 1) {
     Forms target;
     for (int64_t k = 0; k < dims_of(shape)[0]; k++) {

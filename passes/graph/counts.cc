@@ -176,6 +176,15 @@ std::optional<int64_t> Counts::end_by_trying(const SizeForm& f, bool upper) cons
   return tried_[{f, upper}] = end;
 }
 
+std::optional<std::pair<const Value*, const Value*>> Counts::equal_if(const SizeForm& a, const SizeForm& b) const {
+  const SizeForm d = a - b;
+  if (d.addend != 0 || d.terms.size() != 2) return std::nullopt;
+  const auto& [first, times] = *d.terms.begin();
+  const auto& [second, other] = *d.terms.rbegin();
+  if (times != -other || first.size() != 1 || second.size() != 1 || first[0] < 0 || second[0] < 0) return std::nullopt;
+  return std::pair(counts_.at(first[0]).value, counts_.at(second[0]).value);
+}
+
 std::optional<Multiples> Counts::where_equal(const SizeForm& a, const SizeForm& b) const {
   Parts parts;
   collect(a, parts);

@@ -63,6 +63,8 @@ class Counts {
   /// The multiples of the smallest number that make both the same, where both are of one count: a U-Net of height h halves and doubles,
   /// floor(floor(h / 2) / 2) * 2 and floor(h / 2). Nothing where there is no such number below 1024, or no upper bound.
   std::optional<Multiples> where_equal(const SizeForm& a, const SizeForm& b) const;
+  /// The two counts that have to be one for `a` and `b` to be equal: n + 1 and m + 1.
+  std::optional<std::pair<const Value*, const Value*>> equal_if(const SizeForm& a, const SizeForm& b) const;
   /// The lesser of two, neither of which is ever negative.
   SizeForm lesser(const SizeForm& a, const SizeForm& b);
   /// The larger of two, one of which is never negative.
