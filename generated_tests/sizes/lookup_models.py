@@ -190,6 +190,17 @@ def one_or_none(b):
     b.output(b.op("Squeeze", last, b.ints(1)))
 
 
+def quantised_recurrent(b):
+    """Weights of bytes, as ONNX Runtime's dynamic quantiser leaves a tagger. It rounds the activations, too."""
+    x = b.input("x", ["n", 2, 6])
+    w, r = (b.constant(b.random.integers(0, 255, (2, depth, 20)).astype(np.uint8)) for depth in (6, 5))
+    scale, zero = b.constant(np.full(2, 0.01, np.float32)), b.constant(np.full(2, 128, np.uint8))
+    outputs = b.op("DynamicQuantizeLSTM", x, w, r, b.weight(2, 40), "", "", "", "", scale, zero, scale, zero, domain="com.microsoft", outputs=3,
+                   hidden_size=5, direction="bidirectional")
+    for y in outputs:
+        b.output(y)
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])
@@ -369,7 +380,7 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (quantised_recurrent, {"n": (1, 7)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}),
 ]
