@@ -251,12 +251,19 @@ Expr Simplifier::bound(Op op, const Expr& a, const Expr& b) {
     if (d.max <= 0) return min ? a : b;
     if (d.min >= 0) return min ? b : a;
   }
+  // max((n + 31) / 32, (n + 3) / 32) is the first: quotients grow with what is divided
+  auto *inner = as<Apply>(a), *other = as<Apply>(b);
+  const bool divide = inner && other && inner->op == other->op && (inner->op == Op::FloorDiv || inner->op == Op::Div);
+  if (divide && as_const_int(inner->args[1]).value_or(0) > 0 && same_atom(inner->args[1], other->args[1])) {
+    const Expr r = bound(op, inner->args[0], other->args[0]);
+    if (bool(r) && r.same_as(inner->args[0])) return a;
+    if (bool(r) && r.same_as(other->args[0])) return b;
+  }
   // min(min(x, 5), 7) is min(x, 5)
-  auto* inner = as<Apply>(a);
   auto c = as_const_int(b);
   if (inner && inner->op == op && c && as_const_int(inner->args[1])) {
-    int64_t other = *as_const_int(inner->args[1]);
-    return apply(op, {inner->args[0], Expr(min ? std::min(other, *c) : std::max(other, *c))});
+    int64_t limit = *as_const_int(inner->args[1]);
+    return apply(op, {inner->args[0], Expr(min ? std::min(limit, *c) : std::max(limit, *c))});
   }
   return {};
 }

@@ -191,6 +191,8 @@ TEST(Simplify, RangesDecideComparisonsAndBounds) {
   EXPECT_EQ(s.text(min(Expr(i), 12)), "i");
   EXPECT_EQ(s.text(max(Expr(i) + Expr(j), Expr(i) - 1)), "i + j");
   EXPECT_EQ(s.text(min(min(Expr(i), 5), 7)), "min(i, 5)");
+  EXPECT_EQ(s.text(max(floor_div(Expr(i) + 1, 4), floor_div(Expr(i) + 3, 4))), "floor_div(i + 3, 4)");
+  EXPECT_EQ(s.text(min(floor_div(Expr(i) + 3, 7), floor_div(Expr(i) + 5, 7))), "floor_div(i + 3, 7)");
   EXPECT_EQ(s.text(select(Expr(i) < 0, Expr(j), Expr(i))), "i");
   EXPECT_EQ(s.text(select(Expr(i) < 4, min(Expr(i), 4), 0)), "select(i < 4, i, 0)");
   EXPECT_EQ(s.text(apply(Op::Index, {Expr(i), 10})), "i");
