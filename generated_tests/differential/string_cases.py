@@ -124,6 +124,30 @@ def text_cases():
                    .replace("[0, 1, 2, 3, 4]", "[3, 0, 4, 2, 1]"), {"x": words("cat", "dog", "cat", "", "日本", "dog", "dog")})
 
 
+def token_cases():
+    """Texts that a vocabulary counts, as scikit-learn's converter writes them; and vocabularies of more n-grams than loops are printed for."""
+    texts = words("the Cat sat on the cat's mat", "", "a cat, a dog; 2 dogs", "日本 is Zoë, the dog", "?!", "mat " * 40)
+    pool = ["2", "a", "cat", "dog", "dogs", "is", "mat", "sat", "the", "zo", "cat", "dog", "the", "cat", "mat", "mat"]
+    grams = f"ngram_counts = [0, 10], ngram_indexes = {text([*range(13)])}, pool_strings = {text(pool)}, max_skip_count = 0"
+    for name, pattern, least in (("words", "[a-zA-Z0-9_]+", 1), ("long", "[a-z]+", 3), ("letters", ".", 1), ("pairs", "[a-z]{2}", 2), ("wide", "[^ ]+", 2)):
+        yield Case(f"tokens_{name}", f'l = StringNormalizer <case_change_action = "LOWER", locale = "C.UTF-8"> (x)\n'
+                   f't = com.microsoft.Tokenizer <mark = 0, mincharnum = {least}, pad_value = "#", tokenexp = "{pattern}"> (l)\n f = Flatten (t)\n'
+                   f'y = TfIdfVectorizer <mode = "TF", min_gram_length = 1, max_gram_length = 2, {grams}> (f)', {"x": texts})
+    rng = np.random.default_rng(17)
+    vocabulary = [f"w{k}" for k in rng.permutation(150)]
+    pairs = [w for k in range(60) for w in (vocabulary[k], vocabulary[(7 * k + 3) % 150])]
+    listed = (f"ngram_counts = [0, 150], ngram_indexes = {text(rng.permutation(210))}, pool_strings = {text(vocabulary + pairs)}, "
+              f"weights = {text(rng.random(210))}")
+    rows = np.array([[f"w{k}" for k in rng.integers(0, 160, 90)] for _ in range(3)], object)
+    rows[1, ::2] = vocabulary[3]
+    for mode, skip in (("TF", 0), ("TFIDF", 2), ("IDF", 1)):
+        yield Case(f"many_grams_{mode.lower()}", f'y = TfIdfVectorizer <mode = "{mode}", min_gram_length = 1, max_gram_length = 2, max_skip_count = {skip}, {listed}> (x)',
+                   {"x": rows})
+    numbers = f"ngram_counts = [0, 80], ngram_indexes = {text([*range(200)])}, pool_int64s = {text([*range(80), *(v for k in range(60) for v in (k, (3 * k + 1) % 80))])}"
+    yield Case("many_grams_of_numbers", f'y = TfIdfVectorizer <mode = "TF", min_gram_length = 2, max_gram_length = 2, max_skip_count = 3, {numbers}> (x)',
+               {"x": rng.integers(-2, 90, (4, 50))})
+
+
 def cast_cases():
     """Numbers as text and text as numbers: what ONNX Runtime writes and reads."""
     rng = np.random.default_rng(11)
@@ -147,4 +171,4 @@ def cast_cases():
 
 
 def cases():
-    return [*cast_cases(), *move_cases(), *comparison_cases(), *label_cases(), *classifier_cases(), *text_cases()]
+    return [*cast_cases(), *move_cases(), *comparison_cases(), *label_cases(), *classifier_cases(), *text_cases(), *token_cases()]

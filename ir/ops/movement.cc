@@ -408,7 +408,7 @@ OpFamily movement_ops() {
        define_space_to_depth},
   };
   return joined({all_marked(OpTrait::Chooses, all_marked(OpTrait::KeepsElements, in_order)), moved, pad_ops(),
-                 gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()});
+                 gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops(), token_ops()});
 }
 
 }  // namespace tc

@@ -128,6 +128,8 @@ enum class OpTrait : uint8_t {
   Chooses,          // each element is one of the first operand's, whatever these are
   PlacesFromFront,  // an element of the result is the same, however many there are behind it
   Random,           // other numbers in every run
+  EachElement,  // loops that go through the first operand element by element: what they make of one stands in its place
+  EachRow,      // loops that go through the first operand row by row: what they make of one stands in its place
 };
 
 struct OpRow {

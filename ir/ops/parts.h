@@ -12,6 +12,7 @@ OpFamily loss_ops();                 // reduction
 OpFamily determinant_ops();          // reduction
 OpFamily training_ops();             // elementwise: optimiser steps
 OpFamily text_ops();                 // reduction: n-gram counts
+OpFamily token_ops();                // movement: texts as rows of tokens
 OpFamily string_ops();               // movement: operators on the text of strings
 OpFamily pad_ops();                  // movement
 OpFamily gather_ops();               // movement

@@ -134,6 +134,10 @@ bool expand_normalizer(Graph& g, Node* n) {
     for (std::string& s : stop) s = in_case(s, action == "UPPER");
   std::sort(stop.begin(), stop.end());
   stop.erase(std::unique(stop.begin(), stop.end()), stop.end());
+  if (stop.empty() && !has_no_elements(dims_of_type(x))) {
+    e.finish(0, e.op("change_case", {x}, "", {{"case", action}}, "tc"));
+    return true;
+  }
   std::vector<Value*> in = {x};
   if (!stop.empty()) in.push_back(e.constant(string_constant({int64_t(stop.size())}, stop), "_stopwords"));
   Node* y = insert_for(g, *n, n, "normalize_strings", in, {n->outputs[0]->name},
@@ -146,6 +150,18 @@ bool expand_normalizer(Graph& g, Node* n) {
 
 Expr in_case_of(const Expr& s, const std::string& action) {
   return action == "NONE" ? s : apply(action == "UPPER" ? Op::TextUpper : Op::TextLower, {s});
+}
+
+/// One row of strings, of which there is at least one: without stop words each stands for itself.
+void define_change_case(OpBuilder& b) {
+  const Tensor x = text_operand(b, 0);
+  if (x.rank() < 1 || x.rank() > 2 || (x.rank() == 2 && x.dim(0) != 1)) b.reject("the input must have one row", 0);
+  const auto y = b.nest(
+      "string_normalizer", {ValueType::tensor(DType::String, to_shape(x.dims()))}, [&](const std::vector<Buffer>& out) {
+        return for_each_index(
+            x.dims(), [&](const Exprs& i) { return store(out[0], i, in_case_of(x(i), b.attr_string("case"))); });
+      });
+  b.output(0, y[0]);
 }
 
 void define_normalize(OpBuilder& b) {
@@ -228,6 +244,14 @@ OpFamily string_ops() {
       {"StringConcat", 20, {}, define_concat, "x y", "string_concat"},
       {"StringSplit", 20, {{"delimiter", {}}, {"maxsplit", {}}}, define_split, "x", "string_split"},
       expanding_row("", "StringNormalizer", 10, normalizer, expand_normalizer),
+      {.name = "change_case",
+       .since = 1,
+       .attrs = {{"case", std::string("NONE")}, {"none_is_one", int64_t(1)}},
+       .define = define_change_case,
+       .operands = "x",
+       .label = "string_normalizer",
+       .domain = "tc",
+       .traits = {OpTrait::EachElement}},
       {"normalize_strings",
        1,
        {{"case", std::string("NONE")}, {"sensitive", int64_t(0)}},

@@ -2,22 +2,19 @@
 #include <algorithm>
 
 #include "ir/ops/expansion.h"
+#include "ir/ops/grams.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
 
-constexpr size_t kMaxGrams = 4096;  // each one is a loop of its own in the emitted text
-
-struct Gram {
-  std::vector<int64_t> tokens;
-  int64_t index;  // index in the output
-  float weight;
-};
+// n-grams whose loops the emitted text has, each one; more of them are sorted and looked for.
+constexpr size_t kFewGrams = 64;
 
 /// Of n-gram k of the pool ngram_indexes[k] is the index, and weights[k] the weight, whatever its index is.
-std::vector<Gram> grams_of(OpBuilder& b) {
+template <class Reader>
+std::vector<Gram> grams_of(const Reader& b) {
   const std::vector<float> weights = b.attr_string("mode") == "TF" ? std::vector<float>() : b.attr_floats("weights");
   const std::vector<int64_t> pool = b.attr_ints("pool_int64s"), starts = b.attr_ints("ngram_counts"),
                              indices = b.attr_ints("ngram_indexes");
@@ -60,26 +57,60 @@ Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs&
 }
 
 /// Words become numbers: their index among the sorted words of the pool, -1 for others.
-bool expand_tf_idf(Graph& g, Node* n) {
-  const Expansion e(g, n);
-  const std::vector<std::string> pool = e.attr_strings("pool_strings");
-  if (pool.empty()) return false;
+Value* numbered(const Expansion& e, const std::vector<std::string>& pool, std::vector<int64_t>& numbers) {
   Value* x = e.in_of_any_type(0);
   if (x->type.dtype != DType::String) e.reject("the input must hold strings, as the pool does");
   std::vector<std::string> words = pool;
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
-  std::vector<int64_t> indices, numbers;
+  std::vector<int64_t> indices;
   for (size_t k = 0; k < words.size(); k++) indices.push_back(int64_t(k));
   for (const std::string& s : pool) numbers.push_back(std::lower_bound(words.begin(), words.end(), s) - words.begin());
+  const auto count = int64_t(words.size());
+  return e.op("sorted_lookup",
+              {x, e.constant(string_constant({count}, words), "_pool"), e.constant(int64_constant(indices), "_places"),
+               e.ints(DType::I64, {}, {-1}, "_unknown")},
+              "_tokens", {}, "tc");
+}
+
+/// Of the attributes, with the numbers of words in place of the pool.
+struct Vocabulary {
+  const Expansion& e;
+  std::vector<int64_t> pool;
+  std::string attr_string(const std::string& name) const { return e.attr_string(name); }
+  std::vector<float> attr_floats(const std::string& name) const { return e.attr_floats(name); }
+  std::vector<int64_t> attr_ints(const std::string& name) const {
+    return name == "pool_int64s" ? pool : e.attr_ints(name);
+  }
+  int64_t attr_int(const std::string& name) const { return e.attr_int(name); }
+  [[noreturn]] void reject(const std::string& why) const { e.reject(why); }
+};
+
+bool expand_tf_idf(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  const std::vector<std::string> words = e.attr_strings("pool_strings");
+  std::vector<int64_t> numbers = e.attr_ints("pool_int64s");
+  const bool many = numbers.size() + words.size() > kFewGrams;
+  if (words.empty() && !many) return false;
+  if (!words.empty()) numbers.clear();
+  Value* ids = words.empty() ? e.in(0) : numbered(e, words, numbers);
+  const std::vector<int64_t> indices = e.attr_ints("ngram_indexes");
+  const int64_t rank = int64_t(dims_of_type(ids).size()), skip = e.attr_int("max_skip_count");
+  const std::string mode = e.attr_string("mode");
+  if (many && is_int(ids->type.dtype) && (rank == 1 || rank == 2) && !indices.empty() && skip >= 0 &&
+      (mode == "TF" || mode == "IDF" || mode == "TFIDF")) {
+    const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1);
+    Value* y = count_grams(e, ids, grams_of(Vocabulary{e, numbers}), size, std::min(skip, dims_of_type(ids).back()),
+                           mode != "IDF");
+    if (y) {
+      e.finish(0, y);
+      return true;
+    }
+  }
+  if (words.empty()) return false;
   Attrs attrs = e.attrs_named(
       {"max_gram_length", "max_skip_count", "min_gram_length", "mode", "ngram_counts", "ngram_indexes", "weights"});
   attrs["pool_int64s"] = numbers;
-  const auto count = int64_t(words.size());
-  Value* ids = e.op("sorted_lookup",
-                    {x, e.constant(string_constant({count}, words), "_pool"),
-                     e.constant(int64_constant(indices), "_places"), e.ints(DType::I64, {}, {-1}, "_unknown")},
-                    "_tokens", {}, "tc");
   e.finish(0, e.op("TfIdfVectorizer", {ids}, "", std::move(attrs)));
   return true;
 }
@@ -92,7 +123,7 @@ void define_tf_idf(OpBuilder& b) {
   const std::vector<int64_t> indices = b.attr_ints("ngram_indexes");
   if (indices.empty()) b.reject("attribute ngram_indexes is empty");
   const std::vector<Gram> grams = grams_of(b);
-  if (grams.size() > kMaxGrams) b.unsupported("more than " + to_text(int64_t(kMaxGrams)) + " n-grams");
+  if (grams.size() > kFewGrams) b.unsupported("a vocabulary of more than 64 n-grams that holds one of them twice");
   const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1);
   if (b.attr_int("max_skip_count") < 0) b.reject("attribute max_skip_count must not be negative");
   const int64_t max_skip = std::min(b.attr_int("max_skip_count"), x.dim(-1));  // no n-gram skips more than there is

@@ -58,6 +58,7 @@ class BoundedSizes {
   /// The nodes [first, last), which a node with counted operands has become, have types: lets counts follow. Throws Error
   /// TC0303 where they cannot.
   void follow_expanded(Graph& g, NodeIterator first, NodeIterator last);
+  void follow_loops(Graph& g, Node* n);
   /// Outputs of the model keep their names by Identities, which replace_value() has put right before `next`: they have
   /// the sizes of what they copy.
   void follow_copies(Graph& g, NodeIterator next);

@@ -260,6 +260,19 @@ void BoundedSizes::follow_copies(Graph& g, NodeIterator next) {
     if ((*next)->inputs[0] && (*next)->outputs[0]) follow(g, next->get());
 }
 
+/// Of loops that go through all of the first operand: what is counted there is counted in the result.
+void BoundedSizes::follow_loops(Graph& g, Node* n) {
+  const Value* x = n->inputs[0];
+  const int last = has_trait(*n, OpTrait::EachRow) ? int(rank_of(x)) - 1 : -1;
+  const std::vector<BoundedSize> all = sizes(x);
+  const bool none = std::any_of(all.begin(), all.end(), [&](const BoundedSize& s) {
+    const auto count = counts_.find(s.count);
+    return !count || counts_.least(*count) < 1;
+  });
+  if (find(x, last) || (none && n->attr_int("none_is_one", 0) != 0)) return follow(g, n);
+  note_others(n->outputs[0], x, last);
+}
+
 void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator last) {
   while (first != last) {
     Node* n = (first++)->get();
@@ -273,8 +286,8 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
       follow_attention(n);
     } else if (n->domain == "tc" && (n->op == "linear_attention" || n->op == "causal_conv" || n->op == "last_steps")) {
       follow_steps(n);
-    } else if (n->domain == "tc" && n->op == "tree_leaves" && !find(n->inputs[0], 1)) {
-      note_others(n->outputs[0], n->inputs[0], 1);  // each row walks through the trees by itself
+    } else if (has_trait(*n, OpTrait::EachElement) || has_trait(*n, OpTrait::EachRow)) {
+      follow_loops(g, n);
     } else if (n->is("Softmax") || n->is("LogSoftmax") || n->is("MatMul")) {
       Node* seen = look_along(g, n);
       infer_types(g, *seen);

@@ -12,7 +12,7 @@
 //
 // Preconditions: a sum of products, of which one factor is select(conditions, value, 0); every condition is of the form
 // above, of one axis of the result and one summed axis at most, none of them in two conditions. Where results lie side by side
-// along an axis that is cut (one channel: a mask, a waveform), vectors run along the sum (dots.cc) or not at all. A condition of the
+// along an axis that is cut (one channel: a mask, a waveform), vectors run along joined subpixels, or along the sum (dots.cc). A condition of the
 // other factor stays.
 #include <algorithm>
 #include <numeric>
@@ -26,7 +26,8 @@
 namespace tc {
 namespace {
 
-constexpr size_t kMostParts = 16;  // functions that are printed one after the other
+constexpr size_t kMostParts = 16;      // functions that are printed one after the other
+constexpr int64_t kFewestColumns = 4;  // of vectors of results
 
 // (o + constant - k * dilation) mod stride = 0
 struct Condition {
@@ -120,9 +121,7 @@ class SubpixelDecomposition {
       const Select* s = as<Select>(k->args[conditional_]);
       const auto no = s ? as_const_number(s->no) : std::nullopt;
       if (!no || *no != 0) continue;
-      if (!conditions_of(s->condition, c_, conditions_)) return false;
-      vectors_ = keeps_vectors(*to);
-      return true;
+      return conditions_of(s->condition, c_, conditions_);
     }
     return false;
   }
@@ -166,10 +165,11 @@ class SubpixelDecomposition {
     return n;
   }
 
-  // Results of one subpixel lie apart: vectors run along another axis.
-  bool keeps_vectors(const Offset& to) const {
-    return std::none_of(conditions_.begin(), conditions_.end(),
-                        [&](const Condition& p) { return p.o.var && to.of(p.o.var) == 1; });
+  // Do results lie side by side, along another axis than those that are cut, or along joined subpixels?
+  static bool has_columns(const Canonical& c) {
+    const auto to = offset_of(c.out_index, vars_of(c.axes));
+    return to && std::any_of(c.axes.begin(), c.axes.end(),
+                             [&](const Axis& a) { return to->of(a.var) == 1 && a.extent.value >= kFewestColumns; });
   }
 
   // False if they are too many.
@@ -281,11 +281,11 @@ class SubpixelDecomposition {
 
   void add(const Canonical& c, const std::string& subpixels) {
     TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
-    args.no_columns = !vectors_;
+    args.no_columns = !has_columns(c);
     const bool sums = bool(c.value) && !c.raxes.empty();
     std::optional<Scheduled> s = sums ? in_line("dots", schedule_dots, args) : std::nullopt;
-    if (!s && sums && vectors_) s = schedule_contraction(args);
-    if (!s && bool(c.value) && vectors_) s = in_line("window", schedule_window, args);
+    if (!s && sums) s = schedule_contraction(args);
+    if (!s && bool(c.value) && has_columns(c)) s = in_line("window", schedule_window, args);
     if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
     if (failed_) return;
@@ -313,7 +313,6 @@ class SubpixelDecomposition {
   const TemplateArgs& a_;
   const Canonical& c_;
   size_t conditional_ = 0;  // the factor that has the conditions
-  bool vectors_ = true;     // vectors of results: they run along an axis that is not cut
   std::vector<Condition> conditions_;
   std::vector<std::vector<Run>> runs_;  // by condition
   Stmts bodies_;

@@ -56,6 +56,8 @@ TEST(CpuSubpixels, OneChannel) {
   testing::expect_equal(transposed({{9}, {16}, {8}, {1}, 32, 1}), "phases");
   testing::expect_equal(transposed({{6, 7}, {3, 3}, {2, 2}, {1, 1}, 12, 1}), "phases");        // uneven subpixels
   testing::expect_equal(transposed({{5, 6}, {2, 2}, {3, 3}, {1, 1}, 16, 1, 1, 2}), "phases");  // some take no terms
+  testing::expect_equal(transposed({{7}, {128}, {64}, {1}, 20, 1, 1, 2}), "phases");           // a short-time spectrum
+  testing::expect_equal(transposed({{3, 4}, {32, 32}, {16, 16}, {1, 1}, 9, 1}), "phases");
 }
 
 // Several axes of many subpixels: a kernel a group, not one a subpixel.
