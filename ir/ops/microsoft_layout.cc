@@ -26,18 +26,23 @@ Value* channels_last(const Expansion& e, Value* x, const std::string& suffix) {
 
 const std::vector<std::string> kWindow = {"kernel_shape", "pads", "strides", "dilations", "auto_pad", "group"};
 
-bool expand_nhwc_conv(Graph& g, Node* n) {
+/// The weights of NhwcConv have their channels last, as ONNX Runtime's optimiser writes them (fusion_nhwc_conv.py): [M, kH, kW, C]. Those of
+/// NhwcFusedConv are as in Conv.
+bool convolve_channels_last(Graph& g, Node* n, bool weights_too) {
   const Expansion e(g, n);
   Attrs attrs = e.attrs_named(kWindow);
   const Attrs fused = e.attrs_named({"activation", "activation_params"});
   attrs.insert(fused.begin(), fused.end());
   Value* z = e.optional(3);
   if (z) z = channels_first(e, z, "_addend");
+  Value* w = weights_too ? channels_first(e, e.in(1), "_w") : e.in(1);
   Value* y =
-      e.op("FusedConv", {channels_first(e, e.in(0), "_x"), e.in(1), e.optional(2), z}, "_conv", attrs, "com.microsoft");
+      e.op("FusedConv", {channels_first(e, e.in(0), "_x"), w, e.optional(2), z}, "_conv", attrs, "com.microsoft");
   e.finish(0, channels_last(e, y, ""));
   return true;
 }
+bool expand_nhwc_conv(Graph& g, Node* n) { return convolve_channels_last(g, n, true); }
+bool expand_nhwc_fused_conv(Graph& g, Node* n) { return convolve_channels_last(g, n, false); }
 
 bool expand_nhwc_max_pool(Graph& g, Node* n) {
   const Expansion e(g, n);
@@ -218,7 +223,7 @@ OpFamily microsoft_layout_ops() {
   return {
       row("NhwcConv", with(window, {group}), expand_nhwc_conv),
       row("NhwcFusedConv", with(window, {group, optional_attr("activation"), optional_attr("activation_params")}),
-          expand_nhwc_conv),
+          expand_nhwc_fused_conv),
       row("NhwcMaxPool", with(window, {int_attr("ceil_mode", 0)}), expand_nhwc_max_pool),
       row("QLinearConv", with(window, {group, int_attr("channels_last", 0)}), expand_qlinear_conv),
       row("GroupNorm", norm, expand_group_norm),

@@ -23,7 +23,7 @@ TEST(MicrosoftLayout, ConvolutionsAndPoolsWithChannelsLast) {
   const Constant want = run_op({"FusedConv", {x, w}, relu, 1, kMs})[0];
   EXPECT_EQ(values(run_one("NhwcFusedConv", {last, w}, relu)), values(permuted(want, {0, 2, 3, 1})));
   const Attrs pads = {{"pads", Ints{1, 1, 1, 1}}};
-  EXPECT_EQ(values(run_one("NhwcConv", {last, w}, pads)),
+  EXPECT_EQ(values(run_one("NhwcConv", {last, permuted(w, {0, 2, 3, 1})}, pads)),
             values(permuted(run_op({"Conv", {x, w}, pads})[0], {0, 2, 3, 1})));
   const Attrs pool = {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
   EXPECT_EQ(values(run_one("NhwcMaxPool", {last}, pool)),

@@ -34,7 +34,8 @@ bool looks_around(const std::string& pattern) {
       in_class = true;
       if (next == '^') k++;
       if (k + 1 < pattern.size() && pattern[k + 1] == ']') k++;
-    } else if (c == '|' || c == '^' || c == '$' || (std::string_view("*+?}").find(c) != std::string_view::npos && next == '?')) {
+    } else if (c == '|' || c == '^' || c == '$' ||
+               (std::string_view("*+?}").find(c) != std::string_view::npos && next == '?')) {
       return true;
     }
   }
@@ -93,7 +94,9 @@ bool expand_tokenizer(Graph& g, Node* n) {
     e.unsupported("a pattern of tokens with |, lazy repetitions, or conditions on what is around");
   const std::string pad = e.attr_string("pad_value");
   if (!only_counted(n->outputs.at(0), pad))
-    e.unsupported("tokens that others than TfIdfVectorizer read, or a vocabulary that holds the pad: how many there are, only data says");
+    e.unsupported(
+        "tokens that others than TfIdfVectorizer read, or a vocabulary that holds the pad: how many there are, only "
+        "data says");
   const RegexResult r = full_match_automaton(pattern);
   if (!r.problem.empty() && r.unsupported) e.unsupported("the pattern cannot be compiled: " + r.problem);
   if (!r.problem.empty()) e.reject("the pattern is no regular expression: " + r.problem);
@@ -129,31 +132,38 @@ void define_tokenize(OpBuilder& b) {
   dims.push_back(most);
   const auto size_of = [](const Expr& s) { return apply(Op::TextSize, {s}); };
   const auto byte_of = [](const Expr& s, const Expr& i) { return apply(Op::TextByte, {s, i}); };
-  const auto y = b.nest("tokens", {ValueType::tensor(DType::String, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-    const Walk w;
-    return w.around(for_each_index(x.dims(), [&](const Exprs& i) {
-      const Expr text = x(i), kind = cast(DType::I64, classes({byte_of(text, value_of(w.next))}));
-      const Stmt step = seq({set(w.state, cast(DType::I64, table({value_of(w.state), kind}))), increment(w.next),
-                             if_then(accepts({value_of(w.state)}), set(w.end, value_of(w.next)))});
-      const Stmt match = seq({set(w.state, 0), set(w.next, value_of(w.at)), set(w.end, value_of(w.at)),
-                              while_loop(value_of(w.next) < size_of(text) && leads_on({value_of(w.state)}), step)});
-      const Expr part = apply(Op::TextFirst, {apply(Op::TextFrom, {text, value_of(w.at)}), value_of(w.end) - value_of(w.at)});
-      Stmt found = seq({if_then(value_of(w.tokens) < Expr(most), store(out[0], concat(i, {value_of(w.tokens)}), part)),
-                        increment(w.tokens)});
-      if (least > 1) {  // bytes that begin a code point
-        const Expr byte = byte_of(text, value_of(w.next));
-        const Stmt each = seq({if_then(byte < Expr(0x80) || byte >= Expr(0xC0), increment(w.length)), increment(w.next)});
-        found = seq({set(w.length, 0), set(w.next, value_of(w.at)), while_loop(value_of(w.next) < value_of(w.end), each),
-                     if_then(value_of(w.length) >= Expr(least), found)});
-      }
-      const Stmt walk = while_loop(value_of(w.at) < size_of(text),
-                                   seq({match, if_then(value_of(w.end) > value_of(w.at),
-                                                       seq({found, set(w.at, value_of(w.end))}), increment(w.at))}));
-      const Stmt fill = while_loop(value_of(w.tokens) < Expr(most),
-                                   seq({store(out[0], concat(i, {value_of(w.tokens)}), pad({})), increment(w.tokens)}));
-      return seq({set(w.at, 0), set(w.tokens, 0), walk, fill, must_be(w.tokens, most)});
-    }));
-  });
+  const auto y =
+      b.nest("tokens", {ValueType::tensor(DType::String, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Walk w;
+        return w.around(for_each_index(x.dims(), [&](const Exprs& i) {
+          const Expr text = x(i), kind = cast(DType::I64, classes({byte_of(text, value_of(w.next))}));
+          const Stmt step = seq({set(w.state, cast(DType::I64, table({value_of(w.state), kind}))), increment(w.next),
+                                 if_then(accepts({value_of(w.state)}), set(w.end, value_of(w.next)))});
+          const Stmt match = seq({set(w.state, 0), set(w.next, value_of(w.at)), set(w.end, value_of(w.at)),
+                                  while_loop(value_of(w.next) < size_of(text) && leads_on({value_of(w.state)}), step)});
+          const Expr part =
+              apply(Op::TextFirst, {apply(Op::TextFrom, {text, value_of(w.at)}), value_of(w.end) - value_of(w.at)});
+          Stmt found =
+              seq({if_then(value_of(w.tokens) < Expr(most), store(out[0], concat(i, {value_of(w.tokens)}), part)),
+                   increment(w.tokens)});
+          if (least > 1) {  // bytes that begin a code point
+            const Expr byte = byte_of(text, value_of(w.next));
+            const Stmt each =
+                seq({if_then(byte < Expr(0x80) || byte >= Expr(0xC0), increment(w.length)), increment(w.next)});
+            found = seq({set(w.length, 0), set(w.next, value_of(w.at)),
+                         while_loop(value_of(w.next) < value_of(w.end), each),
+                         if_then(value_of(w.length) >= Expr(least), found)});
+          }
+          const Stmt walk =
+              while_loop(value_of(w.at) < size_of(text),
+                         seq({match, if_then(value_of(w.end) > value_of(w.at), seq({found, set(w.at, value_of(w.end))}),
+                                             increment(w.at))}));
+          const Stmt fill =
+              while_loop(value_of(w.tokens) < Expr(most),
+                         seq({store(out[0], concat(i, {value_of(w.tokens)}), pad({})), increment(w.tokens)}));
+          return seq({set(w.at, 0), set(w.tokens, 0), walk, fill, must_be(w.tokens, most)});
+        }));
+      });
   b.output(0, y[0]);
 }
 
@@ -176,7 +186,9 @@ void define_count_grams(OpBuilder& b) {
         const int64_t starts = x.dim(-1) - distance * (length - 1);
         if (starts <= 0) break;
         const Var start = make_var("start"), middle = make_var("middle");
-        const auto token = [&](int64_t at) { return cast(DType::I64, x(concat(row, {Expr(start) + Expr(at * distance)}))); };
+        const auto token = [&](int64_t at) {
+          return cast(DType::I64, x(concat(row, {Expr(start) + Expr(at * distance)})));
+        };
         const Expr last = min(value_of(low), Expr(count - 1));
         Expr less, same = value_of(low) < Expr(count);
         for (int64_t at = length; at-- > 0;) {
@@ -226,8 +238,11 @@ Value* count_grams(const Expansion& e, Value* ids, std::vector<Gram> grams, int6
 }
 
 OpFamily token_ops() {
-  const std::vector<AttrSpec> tokenizer = {{"mark", int64_t(0)}, {"mincharnum", int64_t(1)}, {"pad_value", std::string()},
-                                           {"separators", {}},   {"tokenexp", {}}};
+  const std::vector<AttrSpec> tokenizer = {{"mark", int64_t(0)},
+                                           {"mincharnum", int64_t(1)},
+                                           {"pad_value", std::string()},
+                                           {"separators", {}},
+                                           {"tokenexp", {}}};
   return {
       expanding_row("com.microsoft", "Tokenizer", 1, tokenizer, expand_tokenizer),
       {.name = "tokenize",
