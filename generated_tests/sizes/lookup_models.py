@@ -201,6 +201,19 @@ def quantised_recurrent(b):
         b.output(y)
 
 
+def quantised_windows(b):
+    """Pictures of bytes of any height and width, with the channels first and last, as ONNX Runtime's quantiser leaves them."""
+    x, t = b.input("x", ["n", 4, "h", 9], TensorProto.UINT8), b.input("t", ["n", "h", 7, 4], TensorProto.UINT8)
+    scale, zero = b.scalar(0.05, np.float32), b.scalar(3, np.uint8)
+    quantised = (scale, zero, b.scalar(0.0431, np.float32), b.scalar(7, np.uint8))
+    for attributes in ({"kernel_shape": [2, 2], "strides": [2, 2]}, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 0}):
+        b.output(b.op("QLinearAveragePool", x, *quantised, domain="com.microsoft", **attributes), TensorProto.UINT8)
+    b.output(b.op("QLinearAveragePool", t, *quantised, domain="com.microsoft", kernel_shape=[2, 3], channels_last=1), TensorProto.UINT8)
+    w = b.constant(b.random.integers(0, 255, (6, 4, 3, 3)).astype(np.uint8))
+    b.output(b.op("QLinearConv", t, scale, zero, w, b.scalar(0.01, np.float32), b.scalar(128, np.uint8), b.scalar(0.2, np.float32), zero,
+                  domain="com.microsoft", channels_last=1, pads=[1, 1, 1, 1]), TensorProto.UINT8)
+
+
 def half_rows(b):
     """The first half of each picture's rows: a computed size, beside one that has no upper bound and one that has."""
     x = b.input("x", ["n", "h", "w"])
@@ -380,7 +393,7 @@ ALL = [
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
-    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (quantised_recurrent, {"n": (1, 7)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (quantised_windows, {"n": (1, 3), "h": (3, 9)}), (quantised_recurrent, {"n": (1, 7)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
     (scattered_to, {"n": (1, 60)}),
 ]

@@ -295,6 +295,8 @@ class BoundedSizes {
   Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
+  Node* quantized_pool(Graph& g, Node* n);
+  Node* quantized_softmax(Graph& g, Node* n);
   Node* quantized_concat(Graph& g, Node* n);
   Node* select_rows(Graph& g, Node* n);
   Value* normalized(Graph& g, Node* n, Value* x, int first);

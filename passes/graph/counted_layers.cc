@@ -114,6 +114,8 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
   if (n->domain == "com.microsoft" && n->op == "QLinearConcat") return quantized_concat(g, n);
   if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
   if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
+  if (n->domain == "com.microsoft" && n->op == "QLinearAveragePool") return quantized_pool(g, n);
+  if (n->domain == "com.microsoft" && n->op == "QLinearSoftmax") return quantized_softmax(g, n);
   if (n->domain == "com.microsoft" && n->op == "DynamicQuantizeMatMul") return multiply_by_range(g, n);
   if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
@@ -286,6 +288,37 @@ Node* BoundedSizes::quantized_average(Graph& g, Node* n) {
   Value* mean = made(g, n, "ReduceMean", {real, g.add_constant(derived(name, "_axes"), int64_constant(axes))},
                      derived(name, "_mean"), {{"keepdims", int64_t(1)}});
   return replaced(g, n, made(g, n, "QuantizeLinear", {mean, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+}
+
+// y = QLinearAveragePool(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(AveragePool(DequantizeLinear(x, sx, zx)), sy, zy)
+Node* BoundedSizes::quantized_pool(Graph& g, Node* n) {
+  if (n->inputs.size() < 5 || rank_of(n->inputs[0]) < 3) return n;
+  const ModelText& name = n->outputs[0]->name;
+  const int rank = rank_of(n->inputs[0]);
+  std::vector<int64_t> first = {0, int64_t(rank) - 1}, last = {0};
+  for (int64_t a = 1; a + 1 < rank; a++) first.push_back(a);
+  for (int64_t a = 2; a < rank; a++) last.push_back(a);
+  last.push_back(1);
+  const bool channels_last = n->attr_int("channels_last", 0) != 0;
+  Attrs attrs = n->attrs;
+  attrs.erase("channels_last");
+  Value* v = made(g, n, "DequantizeLinear", {n->inputs[0], n->inputs[1], n->inputs[2]}, derived(name, "_real"));
+  if (channels_last) v = made(g, n, "Transpose", {v}, derived(name, "_first"), {{"perm", first}});
+  v = made(g, n, "AveragePool", {v}, derived(name, "_mean"), attrs);
+  if (channels_last) v = made(g, n, "Transpose", {v}, derived(name, "_last"), {{"perm", last}});
+  return replaced(g, n, made(g, n, "QuantizeLinear", {v, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+}
+
+// y = QLinearSoftmax(x, sx, zx, sy, zy) over what is counted   ->   y = QuantizeLinear(Softmax(DequantizeLinear(x, sx, zx)), sy, zy)
+Node* BoundedSizes::quantized_softmax(Graph& g, Node* n) {
+  if (n->inputs.size() < 5) return n;
+  const int64_t axis = axis_from_front(n->attr_int("axis", -1), n->inputs[0]);
+  const bool flattens = n->attr_int("opset", 13) < 13 && axis + 1 < rank_of(n->inputs[0]);
+  if (flattens || !find(n->inputs[0], int(axis))) return n;
+  const ModelText& name = n->outputs[0]->name;
+  Value* real = made(g, n, "DequantizeLinear", {n->inputs[0], n->inputs[1], n->inputs[2]}, derived(name, "_real"));
+  Value* y = made(g, n, "Softmax", {real}, derived(name, "_shares"), {{"axis", axis}});
+  return replaced(g, n, made(g, n, "QuantizeLinear", {y, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
 }
 
 // Operands: scale and zero point of the result, then each part with its own.

@@ -119,6 +119,12 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
     refuse_counted(n, group.operand,
                    "the size of this tensor is known only at run time, and the operator looks across it");
   std::string ways, alike;
+  int pairs = 0;  // that could be one size
+  const auto share_operand = [](const CountGroup& a, const CountGroup& b) {
+    return std::any_of(a.where.begin(), a.where.end(), [&](const auto& x) {
+      return std::any_of(b.where.begin(), b.where.end(), [&](const auto& y) { return x.operand == y.operand; });
+    });
+  };
   std::set<const Value*> told;
   for (size_t i = 0; i < all.size(); i++)
     for (size_t k = i + 1; k < all.size(); k++) {
@@ -126,14 +132,15 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
       const auto same = a && b ? counts_.where_equal(*a, *b) : std::nullopt;
       if (same && !same->count->producer && told.insert(same->count).second)
         ways += (ways.empty() ? "" : " ") + option_of(*same);
-      const auto one = a && b ? counts_.equal_if(*a, *b) : std::nullopt;
-      if (one && !one->first->producer && !one->second->producer && told.insert(one->second).second)
-        alike += " --dim " + printable(one->second->name.raw()) + "=" + printable(one->first->name.raw());
+      const auto one = a && b && !share_operand(all[i], all[k]) ? counts_.equal_if(*a, *b) : std::nullopt;
+      if (!one || one->first->producer || one->second->producer) continue;
+      pairs++;
+      alike = "--dim " + printable(one->second->name.raw()) + "=" + printable(one->first->name.raw());
     }
-  if (ways.empty() && !alike.empty())
+  if (ways.empty() && pairs == 1)
     refuse_counted(n, group.operand,
                    "two sizes that are known only at run time meet here, or the operator looks across one",
-                   "where they are the same size in your model, say so:" + alike);
+                   "where they are the same size in your model, say so: " + alike);
   refuse_counted(n, group.operand,
                  "two sizes that are known only at run time meet here, or the operator looks across one",
                  ways.empty() ? "" : "sizes that are halved and doubled meet where they are multiples: " + ways);

@@ -296,7 +296,8 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
       Node* seen = look_across(g, n);
       infer_types(g, *seen);
       if (!says_sizes(*seen)) follow(g, seen);
-    } else if (n->is("Attention") || n->is("Conv") || n->is("MaxPool") || n->is("ReduceSum") || n->is("TopK")) {
+    } else if (n->is("Attention") || n->is("Conv") || n->is("QLinearConv") || n->is("MaxPool") || n->is("ReduceSum") ||
+               n->is("TopK")) {
       Node* seen = look_across(g, n);
       infer_types(g, *seen);
       follow(g, seen);
