@@ -27,7 +27,7 @@
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/branch_tables.h"
 #include "passes/graph/declared_shapes.h"
-#include "passes/graph/inputs_behind.h"
+#include "passes/graph/input_behind.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 #include "passes/graph/sequences.h"
@@ -102,6 +102,7 @@ class Sweep {
       }
       const Loc here = location_of(*n);
       const bool counted = reads_counted(*n, sizes);
+      const std::string chosen_by = n->is("If") ? only_input_behind(g, n->inputs.at(0)) : "";
       // Where it is refused, what it has kept behind the loop goes, and `it` with it.
       const auto unrolled = [&](const auto& step) {
         try {
@@ -130,6 +131,9 @@ class Sweep {
           d.exit = ExitCode::Unsupported;
           d.notes.push_back("sizes of its operands are known at run time only, and the largest are looked at");
         }
+        if (!chosen_by.empty() && d.loc.op == "If")
+          d.notes.push_back("input \"" + chosen_by + "\" decides which branch is taken: --input-value " + chosen_by +
+                            "=VALUE leaves one");
         if (!deciding_.empty() && d.exit == ExitCode::Rejected) {  // a run may never come by here
           d.exit = ExitCode::Unsupported;
           d.notes.push_back("it is in a branch, and input \"" + deciding_ +
@@ -306,10 +310,8 @@ class Sweep {
     std::vector<BoundedSizes> inside = sizes.capture(g, n, own, growing);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
-    const std::vector<std::string> deciding =
-        n->is("If") ? inputs_behind(g, n->inputs.at(0)) : std::vector<std::string>();
-    const std::string before = deciding_;
-    if (deciding.size() == 1) deciding_ = deciding[0];
+    const std::string before = deciding_, deciding = n->is("If") ? only_input_behind(g, n->inputs.at(0)) : "";
+    if (!deciding.empty()) deciding_ = deciding;
     for (size_t k = 0; k < inside.size(); k++) {
       std::vector<ValueType> declared;
       // An input has the type that it gets; what is declared of it says no more.

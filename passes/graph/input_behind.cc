@@ -1,12 +1,13 @@
-#include "passes/graph/inputs_behind.h"
+#include "passes/graph/input_behind.h"
 
 #include <set>
+#include <vector>
 
 #include "support/text.h"
 
 namespace tc {
 
-std::vector<std::string> inputs_behind(const Graph& g, const Value* v) {
+std::string only_input_behind(const Graph& g, const Value* v) {
   std::set<const Value*> met;
   std::vector<const Value*> open = {v};
   while (!open.empty()) {
@@ -15,10 +16,13 @@ std::vector<std::string> inputs_behind(const Graph& g, const Value* v) {
     if (!x || !met.insert(x).second || !x->producer) continue;
     open.insert(open.end(), x->producer->inputs.begin(), x->producer->inputs.end());
   }
-  std::vector<std::string> names;
-  for (const Value* in : g.inputs())
-    if (met.contains(in)) names.push_back(printable(in->name.raw()));
-  return names;
+  const Value* only = nullptr;
+  for (const Value* in : g.inputs()) {
+    if (!met.contains(in)) continue;
+    if (only) return "";
+    only = in;
+  }
+  return only ? printable(only->name.raw()) : "";
 }
 
 }  // namespace tc
