@@ -35,7 +35,7 @@ def conv_cases():
                "k7s2": ("strides = [2,2], pads = [3,3,3,3]", 7), "wide_pad": ("pads = [4,4,4,4]", 3)}
     for name, (attributes, k) in windows.items():
         yield Case(f"conv_{name}", f"y = Conv <{attributes}> (x, w, b)", {"x": (2, 6, 21, 18)}, {"w": (20, 6, k, k), "b": (20,)})
-    for groups, c, m in ((4, 12, 20), (3, 51, 6), (2, 64, 32)):
+    for groups, c, m in ((4, 12, 20), (3, 51, 6), (2, 64, 32), (3, 3, 3), (2, 2, 6), (6, 12, 6), (5, 5, 10)):
         yield Case(f"conv_g{groups}_{c}_{m}", f"y = Conv <group = {groups}, pads = [1,1,1,1]> (x, w)", {"x": (1, c, 11, 10)},
                    {"w": (m, c // groups, 3, 3)})
     for c in (3, 16, 35, 96):

@@ -31,7 +31,7 @@
 //                        all but N, and only a product with a constant matrix on the right reads it
 //
 // Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every convolution
-// with data_layout = "NHWC".
+// with data_layout = "NHWC", but those of narrow groups.
 #include "passes/graph/layout.h"
 #include "passes/graph/passes.h"
 
@@ -46,10 +46,21 @@ bool typed(const Node& n) {
   return n.regions.empty() && (n.domain.empty() || (n.domain == "tc" && n.op == "fill_behind"));
 }
 
+/// Groups of so few results and channels that these fill no vectors where channels lie side by side; a picture's columns do. Depthwise
+/// convolutions of one result a group are vectors of groups.
+bool has_narrow_groups(const Node& n) {
+  constexpr int64_t kFewest = 4, kDeep = 8;
+  const int64_t groups = n.attr_int("group", 1);
+  const Value* w = n.inputs.at(1);
+  if (!n.is("Conv") || groups < 2 || !w || rank_of(w) < 3) return false;
+  const int64_t results = dims_of(w)[0] / groups, depth = dims_of(w)[1];
+  return results < kFewest && depth < kDeep && !(results == 1 && depth == 1 && groups >= kFewest);
+}
+
 bool is_convolution(const Node& n) {
   if (n.attr_string("data_layout", "NCHW") != "NCHW") return false;
   if (n.is("ConvInteger") || n.is("QLinearConv")) return is_int(n.outputs[0]->type.dtype);
-  return (n.is("Conv") || n.is("ConvTranspose")) && is_float(n.outputs[0]->type.dtype);
+  return (n.is("Conv") || n.is("ConvTranspose")) && is_float(n.outputs[0]->type.dtype) && !has_narrow_groups(n);
 }
 
 void convolution(Layouts& l, Node* n) {

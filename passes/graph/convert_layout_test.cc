@@ -35,6 +35,22 @@ TEST(ConvertLayout, ConstantsAndGatesBroadcast) {
   EXPECT_EQ(ops_of(g), "Transpose Conv Mul ReduceMean Conv Mul ReduceMean");
 }
 
+TEST(ConvertLayout, NarrowGroupsStay) {
+  const auto ops = [](int64_t channels, int64_t results, int64_t groups) {
+    TestGraph t;
+    Attrs attrs = same_pads();
+    attrs["group"] = groups;
+    Value* w = t.weight("w", {results, channels / groups, 3, 3});
+    return ops_of(after_passes(t.out({t.op("y", "Conv", {t.in("x", {1, channels, 6, 6}), w}, attrs)}), kLayout));
+  };
+  EXPECT_EQ(ops(3, 3, 3), "Conv");   // a filter of each colour
+  EXPECT_EQ(ops(8, 24, 8), "Conv");  // three results a channel
+  EXPECT_EQ(ops(12, 4, 4), "Conv");  // one of three channels each
+  for (const int64_t results : {4, 8}) EXPECT_EQ(ops(8, 2 * results, 2), "Transpose Conv Transpose");
+  EXPECT_EQ(ops(4, 4, 4), "Transpose Conv Transpose");   // depthwise
+  EXPECT_EQ(ops(32, 4, 2), "Transpose Conv Transpose");  // deep enough for vectors of what is summed
+}
+
 TEST(ConvertLayout, AxesMove) {
   TestGraph t;
   Value* c = t.op("c", "Conv", {t.in("x", {1, 3, 4, 6}), t.weight("w", {4, 3, 1, 1})});
