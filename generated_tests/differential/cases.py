@@ -224,6 +224,9 @@ def elementwise_cases():
                 none = Or (nan, infinite)
                 y = Where (none, one, p)""", {"x": np.array(ends * 3, np.float64).astype(dtype)}, {"e": dtype(e), "one": dtype(1)},
                        outputs=("nan", "infinite", "below", "minus_zero", "y"))
+    truths = np.random.default_rng(4).random((7, 29)) < 0.5
+    for name, dtype in (("i64", np.int64), ("f64", np.float64), ("u32", np.uint32), ("f16", np.float16)):
+        yield Case(f"where_{name}", "y = Where (c, x, z)", {"c": truths, "x": np.arange(203).reshape(7, 29).astype(dtype), "z": (np.arange(29) % 3).astype(dtype)})
     yield Case("where", "c = Greater (x, z)\n y = Where (c, x, z)", {"x": (7, 13), "z": (13,)})
     yield Case("int_arithmetic", "a = Mul (x, z)\n b = Sub (a, x)\n y = Mod (b, m)", {"x": np.arange(-30, 33, dtype=np.int32).reshape(7, 9), "z": np.arange(9, dtype=np.int32)},
                {"m": np.int32(7)})

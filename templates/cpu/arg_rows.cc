@@ -17,7 +17,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kShortestRow = 4 * kMaxLanes;
+constexpr int64_t kShortestRow = 2 * kMaxLanes;
 
 struct ArgRows {
   Rows r;

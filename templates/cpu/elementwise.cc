@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 #include "passes/loop/lane_conditions.h"
 #include "passes/schedule/primitives.h"
 #include "support/text.h"
@@ -37,7 +39,25 @@ bool is_logic(const Expr& e) {
          std::all_of(a->args.begin(), a->args.end(), is_truth);
 }
 
-// The steps of a value for which is_logic(): what is asked for whatever another truth is needs no branch.
+// Is it one of two elements in memory, as a truth in memory says, whose types have no vectors of our own? Both are there, whatever it says.
+bool is_choice(const Canonical& c) {
+  const Select* k = as<Select>(c.epilogue);
+  if (!k || c.out->dtype == DType::String || !(is_logic(k->condition) || as<Load>(k->condition))) return false;
+  Ranges ranges;
+  for (const Axis& a : c.axes) ranges[a.var.get()] = {0, a.extent.value - 1};
+  const Exprs both = {k->yes, k->no};
+  return std::all_of(both.begin(), both.end(), [&](const Expr& e) {
+    const Load* l = as<Load>(e);
+    if (!l) return false;
+    for (size_t d = 0; d < l->index.size(); d++) {
+      const Range r = interval(l->index[d], ranges);
+      if (!reads_nothing(l->index[d]) || r.min < 0 || r.max >= l->buffer->shape[d].value) return false;
+    }
+    return true;
+  });
+}
+
+// The steps of a value for which is_logic() or is_choice(): what is asked for whatever another truth is needs no branch.
 class LogicInSteps {
  public:
   Stmt store(const Buffer& out, const Expr& at, const Expr& value) {
@@ -50,6 +70,10 @@ class LogicInSteps {
  private:
   Expr name_of(const Expr& e) {
     if (const Load* l = as<Load>(e)) return named(e, l->buffer->name + "_v");
+    if (const Select* k = as<Select>(e)) {
+      const Expr condition = name_of(k->condition), yes = name_of(k->yes);
+      return named(select(condition, yes, name_of(k->no)), "chosen");
+    }
     Exprs args;
     for (const Expr& x : as<Apply>(e)->args) args.push_back(name_of(x));
     return named(apply(as<Apply>(e)->op, args), "test");
@@ -57,7 +81,7 @@ class LogicInSteps {
   Expr named(const Expr& e, const std::string& name) {
     for (const auto& [v, known] : steps_)
       if (structurally_equal(known, e)) return v;
-    steps_.push_back({make_var(name, DType::Bool), e});
+    steps_.push_back({make_var(name, e->dtype), e});
     return steps_.back().first;
   }
 
@@ -126,11 +150,12 @@ void straight(Schedule& s, const Canonical& c, bool vector) {
 }
 
 // One element at a time, the axes in order; indices with larger strides first.
-Stmt plain_loops(const Canonical& c) {
+Stmt plain_loops(const Canonical& c, bool vector) {
   std::vector<std::pair<Var, Expr>> point;
   for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
   const Expr at = index_at(c.out_index, point), value = scalar_form(c.epilogue, point);
-  Stmt nest = is_logic(c.epilogue) ? LogicInSteps().store(c.out, at, value) : store(c.out, {at}, value);
+  const bool in_steps = !vector && (is_logic(c.epilogue) || is_choice(c));
+  Stmt nest = in_steps ? LogicInSteps().store(c.out, at, value) : store(c.out, {at}, value);
   for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
   return nest;
 }
@@ -160,7 +185,7 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
   const bool vector = !is_logic(c.epilogue) && vectorizable(c);
   const Var read = vector ? nullptr : crossing_axis(c);
-  Schedule loops(plain_loops(c), a.options);
+  Schedule loops(plain_loops(c, vector), a.options);
   a.plan.steps(
       loops,
       [&](Schedule& steps) {
