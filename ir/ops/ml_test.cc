@@ -263,6 +263,15 @@ TEST(TreeEnsemble, ATargetThatNoLeafSpeaksOfScoresNothing) {
   }
 }
 
+TEST(TreeEnsemble, TreesMayShareLeaves) {
+  Attrs both = two_trees();  // the second tree is leaf 0, as the first one's branch for x0 <= 0.5
+  both["nodes_truenodeids"] = Ints{0, 1, 0};
+  both["nodes_falsenodeids"] = Ints{1, 2, 0};
+  EXPECT_EQ(values(run_ml({"TreeEnsemble", {f32({2, 2}, {0, 9, 1, 2})}, both})[0]), (std::vector<double>{2, 0, 1, 10}));
+  both["leaf_targetids"] = Ints{1, 1, 1, 1};  // one target each
+  EXPECT_EQ(values(run_ml({"TreeEnsemble", {f32({2, 2}, {0, 9, 1, 2})}, both})[0]), (std::vector<double>{0, 2, 0, 11}));
+}
+
 TEST(TreeEnsemble, RefusesWhatIsNoTree) {
   Attrs circle = two_trees();
   circle["nodes_falseleafs"] = Ints{0, 0, 1};
@@ -271,7 +280,7 @@ TEST(TreeEnsemble, RefusesWhatIsNoTree) {
   EXPECT_NE(op_error(r).find("in a circle"), std::string::npos);
   Attrs shared = two_trees();
   shared["tree_roots"] = Ints{0, 1};
-  EXPECT_NE(op_error({"TreeEnsemble", {f32({1, 2}, {1, 2})}, shared, 1, "ai.onnx.ml"}).find("two trees share a node"),
+  EXPECT_NE(op_error({"TreeEnsemble", {f32({1, 2}, {1, 2})}, shared, 1, "ai.onnx.ml"}).find("two trees share a branch"),
             std::string::npos);
   Attrs few = two_trees();
   few["membership_values"] = f32({0}, {});

@@ -80,10 +80,6 @@ void walk_trees(const Expansion& e, const Lists& l, Forest& f) {
   constexpr int64_t kNone = -1;
   std::vector<int64_t> met(l.mode.size(), kNone);  // by which tree
   f.leaf_tree.assign(l.weight.size(), kNone);
-  const auto claim = [&](int64_t& owner, size_t tree) {
-    if (owner != kNone && owner != int64_t(tree)) e.reject("two trees share a node");
-    owner = int64_t(tree);
-  };
   for (size_t tree = 0; tree < l.roots.size(); tree++) {
     std::vector<int64_t> open = {child(e, l, l.roots[tree], false)};
     f.roots.push_back(open.front());
@@ -91,13 +87,15 @@ void walk_trees(const Expansion& e, const Lists& l, Forest& f) {
       const int64_t node = open.back();
       open.pop_back();
       if (node < 0) {
-        claim(f.leaf_tree[size_t(~node)], tree);
+        int64_t& owner = f.leaf_tree[size_t(~node)];
+        f.shares_leaves = f.shares_leaves || (owner != kNone && owner != int64_t(tree));
+        owner = int64_t(tree);
         continue;
       }
       const auto k = size_t(node);
-      const bool again = met[k] == int64_t(tree);
-      claim(met[k], tree);
-      if (again) continue;
+      if (met[k] == int64_t(tree)) continue;
+      if (met[k] != kNone) e.reject("two trees share a branch");
+      met[k] = int64_t(tree);
       open.push_back(child(e, l, l.yes[k], l.yes_leaf[k] != 0));
       open.push_back(child(e, l, l.no[k], l.no_leaf[k] != 0));
     }
@@ -167,7 +165,7 @@ Weights weights_of(const Expansion& e, const Lists& l, const Forest& f, int64_t 
     one_each = one_each && (served == -1 || served == l.targets[k]);
     served = l.targets[k];
   }
-  if (!one_each) w.tree_target.clear();
+  if (!one_each || f.shares_leaves) w.tree_target.clear();
   return w;
 }
 

@@ -19,6 +19,7 @@ struct Forest {
   std::vector<int64_t> leaf_tree;                         // one per leaf: its tree
   std::map<std::pair<int64_t, int64_t>, int64_t> number;  // (tree id, node id) -> number
   bool any_missing = false, one_rule = true, wide = false;
+  bool shares_leaves = false;  // leaves of several trees; leaf_tree has the last of them
 };
 
 /// What the leaves add to each target.

@@ -71,7 +71,7 @@ std::vector<uint8_t> leading_on(const Automaton& a) {
     changed = false;
     for (int s = 0; s < a.states(); s++)
       for (int c = 0; c < a.classes && !on[size_t(s)]; c++) {
-        const auto to = size_t(a.next[size_t(s * a.classes + c)]);
+        const auto to = size_t(a.next[size_t(s) * size_t(a.classes) + size_t(c)]);
         on[size_t(s)] = a.accepts[to] || on[to];
         changed = changed || on[size_t(s)];
       }
@@ -102,8 +102,7 @@ bool expand_tokenizer(Graph& g, Node* n) {
   if (!r.problem.empty()) e.reject("the pattern is no regular expression: " + r.problem);
   const Automaton& a = r.automaton;
   const std::vector<uint8_t> on = leading_on(a);
-  std::vector<uint8_t> accepts;
-  for (const bool yes : a.accepts) accepts.push_back(yes);
+  const std::vector<uint8_t> accepts(a.accepts.begin(), a.accepts.end());
   std::vector<Value*> in = {x,
                             e.constant(make_constant(DType::U8, {256}, a.class_of.data()), "_classes"),
                             e.constant(make_constant(DType::I32, {a.states(), a.classes}, a.next.data()), "_next"),
