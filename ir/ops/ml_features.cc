@@ -190,7 +190,6 @@ void define_label_of(OpBuilder& b, const Tensor& index) {
 }
 
 /// y = values[k] where keys[k] == x, else the default. The keys are sorted and differ.
-///   low = 0, high = number of keys; while (low < high) { middle; keys[middle] < x ? low = middle + 1 : high = middle; }
 void define_sorted_lookup(OpBuilder& b) {
   const Tensor x = b.in(0), keys = b.in(1);
   const int64_t n = keys.dim(0);
@@ -198,16 +197,12 @@ void define_sorted_lookup(OpBuilder& b) {
       b.nest("place", {ValueType::tensor(DType::I64, to_shape(x.dims()))}, [&](const std::vector<Buffer>& out) {
         const Buffer low = counter("low"), high = counter("high");
         const Var middle = make_var("middle");
-        const Expr half = floor_div(value_of(low) + value_of(high), 2);
         const Expr last = min(value_of(low), Expr(n - 1));
         const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
-          const Stmt search = while_loop(
-              value_of(low) < value_of(high),
-              let(middle, half,
-                  if_then(keys({Expr(middle)}) < x(i), set(low, Expr(middle) + 1), set(high, Expr(middle)))));
+          const Stmt search = lower_bound(low, high, n, middle, keys({Expr(middle)}) < x(i));
           const Stmt told =
               store(out[0], i, select(value_of(low) < Expr(n) && eq(keys({last}), x(i)), value_of(low), Expr(-1)));
-          return seq({set(low, 0), set(high, Expr(n)), search, told});
+          return seq({search, told});
         });
         return alloc(low, alloc(high, body));
       });

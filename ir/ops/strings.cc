@@ -6,7 +6,7 @@
 #include "ir/ops/counting.h"
 #include "ir/ops/expansion.h"
 #include "ir/ops/parts.h"
-#include "ir/ops/regex.h"
+#include "ir/ops/text_parts.h"
 #include "ir/text.h"
 #include "support/text.h"
 
@@ -14,13 +14,6 @@ namespace tc {
 namespace {
 
 constexpr size_t kMaxDelimiter = 32;
-
-Expr size_of(const Expr& s) { return apply(Op::TextSize, {s}); }
-Expr byte_of(const Expr& s, const Expr& i) { return apply(Op::TextByte, {s, i}); }
-/// Bytes from..to-1 of s.
-Expr part_of(const Expr& s, const Expr& from, const Expr& to) {
-  return apply(Op::TextFirst, {apply(Op::TextFrom, {s, from}), to - from});
-}
 
 Tensor text_operand(OpBuilder& b, int k) {
   const Tensor x = b.in(k);
@@ -202,16 +195,9 @@ bool expand_regex(Graph& g, Node* n) {
   Value* x = e.in_of_any_type(0);
   if (x->type.dtype != DType::String) e.reject("the input must hold strings");
   if (!e.has("pattern")) e.reject("attribute pattern is missing");
-  const RegexResult r = full_match_automaton(e.attr_string("pattern"));
-  if (!r.problem.empty() && r.unsupported) e.unsupported("the pattern cannot be compiled: " + r.problem);
-  if (!r.problem.empty()) e.reject("the pattern is no regular expression: " + r.problem);
-  const Automaton& a = r.automaton;
-  std::vector<uint8_t> accepts;
-  for (const bool yes : a.accepts) accepts.push_back(yes);
-  Value* classes = e.constant(make_constant(DType::U8, {256}, a.class_of.data()), "_classes");
-  Value* next = e.constant(make_constant(DType::I32, {a.states(), a.classes}, a.next.data()), "_next");
-  Value* last = e.constant(make_constant(DType::Bool, {a.states()}, accepts.data()), "_accepts");
-  e.finish(0, e.op("full_match", {x, classes, next, last}, "", {}, "tc"));
+  std::vector<Value*> in = tables_of(e, automaton_of(e, e.attr_string("pattern")));
+  in.insert(in.begin(), x);
+  e.finish(0, e.op("full_match", in, "", {}, "tc"));
   return true;
 }
 

@@ -11,7 +11,7 @@
 #include "ir/ops/grams.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
-#include "ir/ops/regex.h"
+#include "ir/ops/text_parts.h"
 #include "support/text.h"
 
 namespace tc {
@@ -97,18 +97,12 @@ bool expand_tokenizer(Graph& g, Node* n) {
     e.unsupported(
         "tokens that others than TfIdfVectorizer read, or a vocabulary that holds the pad: how many there are, only "
         "data says");
-  const RegexResult r = full_match_automaton(pattern);
-  if (!r.problem.empty() && r.unsupported) e.unsupported("the pattern cannot be compiled: " + r.problem);
-  if (!r.problem.empty()) e.reject("the pattern is no regular expression: " + r.problem);
-  const Automaton& a = r.automaton;
+  const Automaton a = automaton_of(e, pattern);
   const std::vector<uint8_t> on = leading_on(a);
-  const std::vector<uint8_t> accepts(a.accepts.begin(), a.accepts.end());
-  std::vector<Value*> in = {x,
-                            e.constant(make_constant(DType::U8, {256}, a.class_of.data()), "_classes"),
-                            e.constant(make_constant(DType::I32, {a.states(), a.classes}, a.next.data()), "_next"),
-                            e.constant(make_constant(DType::Bool, {a.states()}, accepts.data()), "_accepts"),
-                            e.constant(make_constant(DType::Bool, {a.states()}, on.data()), "_leads_on"),
-                            e.constant(string_constant({}, {pad}), "_pad")};
+  std::vector<Value*> in = tables_of(e, a);
+  in.insert(in.begin(), x);
+  in.push_back(e.constant(make_constant(DType::Bool, {a.states()}, on.data()), "_leads_on"));
+  in.push_back(e.constant(string_constant({}, {pad}), "_pad"));
   e.finish(0, e.op("tokenize", in, "", {{"tokens", kMostTokens}, {"characters", least}}, "tc"));
   return true;
 }
@@ -129,8 +123,6 @@ void define_tokenize(OpBuilder& b) {
   const int64_t most = b.attr_int("tokens"), least = b.attr_int("characters");
   Dims dims = x.dims();
   dims.push_back(most);
-  const auto size_of = [](const Expr& s) { return apply(Op::TextSize, {s}); };
-  const auto byte_of = [](const Expr& s, const Expr& i) { return apply(Op::TextByte, {s, i}); };
   const auto y =
       b.nest("tokens", {ValueType::tensor(DType::String, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
         const Walk w;
@@ -140,8 +132,7 @@ void define_tokenize(OpBuilder& b) {
                                  if_then(accepts({value_of(w.state)}), set(w.end, value_of(w.next)))});
           const Stmt match = seq({set(w.state, 0), set(w.next, value_of(w.at)), set(w.end, value_of(w.at)),
                                   while_loop(value_of(w.next) < size_of(text) && leads_on({value_of(w.state)}), step)});
-          const Expr part =
-              apply(Op::TextFirst, {apply(Op::TextFrom, {text, value_of(w.at)}), value_of(w.end) - value_of(w.at)});
+          const Expr part = part_of(text, value_of(w.at), value_of(w.end));
           Stmt found =
               seq({if_then(value_of(w.tokens) < Expr(most), store(out[0], concat(i, {value_of(w.tokens)}), part)),
                    increment(w.tokens)});
@@ -195,12 +186,10 @@ void define_count_grams(OpBuilder& b) {
           less = less ? known < token(at) || (eq(known, token(at)) && less) : known < token(at);
         }
         for (int64_t at = 0; at < length; at++) same = same && eq(grams({last, Expr(at)}), token(at));
-        const Stmt search = while_loop(value_of(low) < value_of(high),
-                                       let(middle, floor_div(value_of(low) + value_of(high), 2),
-                                           if_then(less, set(low, Expr(middle) + 1), set(high, Expr(middle)))));
+        const Stmt search = lower_bound(low, high, count, middle, less);
         const Exprs to = concat(row, {index({last})});
         const Stmt hit = adds ? store(out[0], to, weight({last}), Op::Add) : store(out[0], to, weight({last}));
-        body.push_back(loop(start, starts, seq({set(low, 0), set(high, Expr(count)), search, if_then(same, hit)})));
+        body.push_back(loop(start, starts, seq({search, if_then(same, hit)})));
       }
     }
     const Stmt all = alloc(low, alloc(high, seq(body)));
