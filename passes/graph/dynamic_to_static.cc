@@ -47,6 +47,7 @@ class Sweep {
 
   void outermost(Graph& g) {
     if (!bodies_fit(g)) return;
+    whole_ = &g;
     // Exporters write the positions of one mask once for each tensor that it selects from: there are as many of each,
     // which shows only if they are counted once.
     if (counts_results(g)) eliminate_common_subexpr(g, cx_);
@@ -102,7 +103,6 @@ class Sweep {
       }
       const Loc here = location_of(*n);
       const bool counted = reads_counted(*n, sizes);
-      const std::string chosen_by = n->is("If") ? only_input_behind(g, n->inputs.at(0)) : "";
       // Where it is refused, what it has kept behind the loop goes, and `it` with it.
       const auto unrolled = [&](const auto& step) {
         try {
@@ -131,19 +131,32 @@ class Sweep {
           d.exit = ExitCode::Unsupported;
           d.notes.push_back("sizes of its operands are known at run time only, and the largest are looked at");
         }
-        if (!chosen_by.empty() && d.loc.op == "If")
-          d.notes.push_back("input \"" + chosen_by + "\" decides which branch is taken: --input-value " + chosen_by +
-                            "=VALUE leaves one");
-        if (!deciding_.empty() && d.exit == ExitCode::Rejected) {  // a run may never come by here
-          d.exit = ExitCode::Unsupported;
-          d.notes.push_back("it is in a branch, and input \"" + deciding_ +
-                            "\" decides whether that is taken: --input-value " + deciding_ +
-                            "=VALUE leaves the other one");
-        }
+        if (outermost)
+          tell_choice(d, it != g.nodes().begin() && std::prev(it)->get() == n ? n : nullptr);
+        else
+          tell_branch(d);
         cx_.diagnostics->add(std::move(d));
       }
       sizes.follow_copies(g, it);
     }
+  }
+
+  /// The one input that decides which branch of an If of the outermost graph is taken; "" where there is none, or several.
+  std::string decided_by(const Node* n) const {
+    return n && n->is("If") ? only_input_behind(*whole_, n->inputs.at(0)) : "";
+  }
+  void tell_choice(Diagnostic& d, const Node* n) const {
+    if (const std::string by = decided_by(n); !by.empty())
+      d.notes.push_back("input \"" + by + "\" decides which branch is taken: --input-value " + by +
+                        "=VALUE leaves one");
+  }
+  /// Of a node in a branch, by which a run may never come.
+  void tell_branch(Diagnostic& d) const {
+    const std::string by = d.exit == ExitCode::Rejected ? decided_by(branching_) : "";
+    if (by.empty()) return;
+    d.exit = ExitCode::Unsupported;
+    d.notes.push_back("it is in a branch, and input \"" + by + "\" decides whether that is taken: --input-value " + by +
+                      "=VALUE leaves the other one");
   }
 
   static bool reads_counted(const Node& n, const BoundedSizes& sizes) {
@@ -310,8 +323,8 @@ class Sweep {
     std::vector<BoundedSizes> inside = sizes.capture(g, n, own, growing);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
-    const std::string before = deciding_, deciding = n->is("If") ? only_input_behind(g, n->inputs.at(0)) : "";
-    if (!deciding.empty()) deciding_ = deciding;
+    const Node* const before = branching_;
+    if (&g == whole_) branching_ = n;
     for (size_t k = 0; k < inside.size(); k++) {
       std::vector<ValueType> declared;
       // An input has the type that it gets; what is declared of it says no more.
@@ -320,7 +333,7 @@ class Sweep {
       inside[k].fit_states(*n->regions[k], growing);
       inside[k].keep_declared(*n->regions[k], declared);
     }
-    deciding_ = before;
+    branching_ = before;
     sizes.take_results(*n, inside, growing);
     for (size_t k = 0; k < inside.size(); k++) inside[k].release_counts(*n->regions[k]);
   }
@@ -385,7 +398,8 @@ class Sweep {
   }
 
   PassContext& cx_;
-  std::string deciding_;  // the one input which decides whether the branch is taken that is looked at
+  const Graph* whole_ = nullptr;
+  const Node* branching_ = nullptr;  // of the whole graph: whose bodies are looked at
   BoundedSizes sizes_;
   Sequences lists_{sizes_};
 };

@@ -8,12 +8,14 @@
 namespace tc {
 
 std::string only_input_behind(const Graph& g, const Value* v) {
+  constexpr size_t kMost = 1000;  // values that are looked at: messages must not take longer than the model
   std::set<const Value*> met;
   std::vector<const Value*> open = {v};
   while (!open.empty()) {
     const Value* x = open.back();
     open.pop_back();
     if (!x || !met.insert(x).second || !x->producer) continue;
+    if (met.size() > kMost) return "";
     open.insert(open.end(), x->producer->inputs.begin(), x->producer->inputs.end());
   }
   const Value* only = nullptr;

@@ -6,7 +6,7 @@
 
 namespace tc {
 
-/// Its name as messages show it, if there is one only; else "". Bodies of nodes on the way are not looked into.
+/// Its name as messages show it, if there is one only; else "", also behind very many values. Bodies of nodes on the way are not looked into.
 std::string only_input_behind(const Graph& g, const Value* v);
 
 }  // namespace tc
