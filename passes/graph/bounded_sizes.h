@@ -1,6 +1,7 @@
 // Sizes that are known only when the model runs: those that depend on data and that the model does not declare (NonZero,
 // Compress, Unique, NonMaxSuppression), and those that the caller chooses (--dim batch=1..8).
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -296,6 +297,7 @@ class BoundedSizes {
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
   Node* quantized_pool(Graph& g, Node* n);
+  Node* in_reals(Graph& g, Node* n, const std::function<Value*(Value*)>& f);
   Node* quantized_softmax(Graph& g, Node* n);
   Node* quantized_concat(Graph& g, Node* n);
   Node* select_rows(Graph& g, Node* n);

@@ -276,7 +276,14 @@ Node* BoundedSizes::select_rows(Graph& g, Node* n) {
   return n;
 }
 
-// y = QLinearGlobalAveragePool(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(ReduceMean(DequantizeLinear(x, sx, zx)), sy, zy)
+// y = QLinear...(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(f(DequantizeLinear(x, sx, zx)), sy, zy)
+Node* BoundedSizes::in_reals(Graph& g, Node* n, const std::function<Value*(Value*)>& f) {
+  const ModelText& name = n->outputs[0]->name;
+  Value* y = f(made(g, n, "DequantizeLinear", {n->inputs[0], n->inputs[1], n->inputs[2]}, derived(name, "_real")));
+  return replaced(g, n, made(g, n, "QuantizeLinear", {y, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+}
+
+// QLinearGlobalAveragePool: the mean over all axes but the batch and the channels.
 Node* BoundedSizes::quantized_average(Graph& g, Node* n) {
   if (n->inputs.size() < 5) return n;
   Value* x = n->inputs[0];
@@ -284,41 +291,39 @@ Node* BoundedSizes::quantized_average(Graph& g, Node* n) {
   if (rank < 3 || find(x, channels)) return n;
   const ModelText& name = n->outputs[0]->name;
   const std::vector<int64_t> axes = channels == 1 ? axes_from(2, rank) : axes_from(1, rank - 1);
-  Value* real = made(g, n, "DequantizeLinear", {x, n->inputs[1], n->inputs[2]}, derived(name, "_real"));
-  Value* mean = made(g, n, "ReduceMean", {real, g.add_constant(derived(name, "_axes"), int64_constant(axes))},
-                     derived(name, "_mean"), {{"keepdims", int64_t(1)}});
-  return replaced(g, n, made(g, n, "QuantizeLinear", {mean, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+  return in_reals(g, n, [&](Value* real) {
+    return made(g, n, "ReduceMean", {real, g.add_constant(derived(name, "_axes"), int64_constant(axes))},
+                derived(name, "_mean"), {{"keepdims", int64_t(1)}});
+  });
 }
 
-// y = QLinearAveragePool(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(AveragePool(DequantizeLinear(x, sx, zx)), sy, zy)
+// QLinearAveragePool, whose channels may be last.
 Node* BoundedSizes::quantized_pool(Graph& g, Node* n) {
   if (n->inputs.size() < 5 || rank_of(n->inputs[0]) < 3) return n;
   const ModelText& name = n->outputs[0]->name;
   const int rank = rank_of(n->inputs[0]);
-  std::vector<int64_t> first = {0, int64_t(rank) - 1}, last = {0};
-  for (int64_t a = 1; a + 1 < rank; a++) first.push_back(a);
-  for (int64_t a = 2; a < rank; a++) last.push_back(a);
-  last.push_back(1);
   const bool channels_last = n->attr_int("channels_last", 0) != 0;
+  std::vector<int64_t> first = axes_from(1, rank - 1), last = axes_from(2, rank);
+  first.insert(first.begin(), {0, int64_t(rank) - 1});
+  last.insert(last.begin(), 0), last.push_back(1);
   Attrs attrs = n->attrs;
   attrs.erase("channels_last");
-  Value* v = made(g, n, "DequantizeLinear", {n->inputs[0], n->inputs[1], n->inputs[2]}, derived(name, "_real"));
-  if (channels_last) v = made(g, n, "Transpose", {v}, derived(name, "_first"), {{"perm", first}});
-  v = made(g, n, "AveragePool", {v}, derived(name, "_mean"), attrs);
-  if (channels_last) v = made(g, n, "Transpose", {v}, derived(name, "_last"), {{"perm", last}});
-  return replaced(g, n, made(g, n, "QuantizeLinear", {v, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+  return in_reals(g, n, [&](Value* v) {
+    if (channels_last) v = made(g, n, "Transpose", {v}, derived(name, "_first"), {{"perm", first}});
+    v = made(g, n, "AveragePool", {v}, derived(name, "_mean"), attrs);
+    return channels_last ? made(g, n, "Transpose", {v}, derived(name, "_last"), {{"perm", last}}) : v;
+  });
 }
 
-// y = QLinearSoftmax(x, sx, zx, sy, zy) over what is counted   ->   y = QuantizeLinear(Softmax(DequantizeLinear(x, sx, zx)), sy, zy)
+// QLinearSoftmax over what is counted.
 Node* BoundedSizes::quantized_softmax(Graph& g, Node* n) {
   if (n->inputs.size() < 5) return n;
   const int64_t axis = axis_from_front(n->attr_int("axis", -1), n->inputs[0]);
   const bool flattens = n->attr_int("opset", 13) < 13 && axis + 1 < rank_of(n->inputs[0]);
   if (flattens || !find(n->inputs[0], int(axis))) return n;
-  const ModelText& name = n->outputs[0]->name;
-  Value* real = made(g, n, "DequantizeLinear", {n->inputs[0], n->inputs[1], n->inputs[2]}, derived(name, "_real"));
-  Value* y = made(g, n, "Softmax", {real}, derived(name, "_shares"), {{"axis", axis}});
-  return replaced(g, n, made(g, n, "QuantizeLinear", {y, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
+  return in_reals(g, n, [&](Value* real) {
+    return made(g, n, "Softmax", {real}, derived(n->outputs[0]->name, "_shares"), {{"axis", axis}});
+  });
 }
 
 // Operands: scale and zero point of the result, then each part with its own.

@@ -137,13 +137,13 @@ void BoundedSizes::refuse_meeting(const Node& n, const CountGroup& group, const 
       pairs++;
       alike = "--dim " + printable(one->second->name.raw()) + "=" + printable(one->first->name.raw());
     }
-  if (ways.empty() && pairs == 1)
-    refuse_counted(n, group.operand,
-                   "two sizes that are known only at run time meet here, or the operator looks across one",
-                   "where they are the same size in your model, say so: " + alike);
+  std::string hint;
+  if (!ways.empty())
+    hint = "sizes that are halved and doubled meet where they are multiples: " + ways;
+  else if (pairs == 1)
+    hint = "where they are the same size in your model, say so: " + alike;
   refuse_counted(n, group.operand,
-                 "two sizes that are known only at run time meet here, or the operator looks across one",
-                 ways.empty() ? "" : "sizes that are halved and doubled meet where they are multiples: " + ways);
+                 "two sizes that are known only at run time meet here, or the operator looks across one", hint);
 }
 
 /// Of an operator of the user's, whose formula may say anything.
