@@ -68,10 +68,8 @@ StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
   expr_.wide = wide_;
   for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
   for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
-  for (const Param& p : k.params) {
+  for (const Param& p : k.params)
     if (p.by_value) expr_.numbers.insert(p.buffer.get());
-    if (p.by_value && wide_) expr_.data_vars.sizes.insert(p.buffer.get());
-  }
   for (const CheckedSize& z : k.checked_sizes) expr_.data_vars.sizes.insert(z.buffer.get());
   for (const Buffer& b : k.part_views) part_views_.insert(b.get());
   for (const Var& v : k.part_names) part_names_.insert(v.get());

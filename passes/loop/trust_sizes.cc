@@ -10,6 +10,7 @@
 #include "passes/loop/trust_sizes.h"
 
 #include <map>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
@@ -23,7 +24,7 @@ class Truster {
   explicit Truster(const Kernel& k) {
     for (const CheckedSize& z : k.checked_sizes) ranges_[z.buffer.get()] = {z.least, z.most};
     for (const Param& p : k.params)
-      if (p.by_value) numbers_[p.buffer.get()] = true;
+      if (p.by_value) numbers_.insert(p.buffer.get());
   }
 
   Stmt stmt(const Stmt& s) {
@@ -70,7 +71,7 @@ class Truster {
   }
 
   std::map<const BufferDef*, Range> ranges_;  // looked up only
-  std::map<const BufferDef*, bool> numbers_;  // parameters that are numbers, not memory
+  std::set<const BufferDef*> numbers_;        // parameters that are numbers, not memory
 };
 
 }  // namespace

@@ -56,8 +56,8 @@ std::optional<Origin> origin_of(const Stmt& body, const Buffer& tile, const Loop
   bool known = true;
   walk(body, [&](const Stmt& s) {
     if (const Store* k = as<Store>(s); k && k->buffer == tile) stores.push_back(k);
-    if (const If* k = as<If>(s); k && as<Store>(k->then))
-      copy = as<Store>(k->then)->buffer == tile ? as<Store>(k->then) : copy;
+    const If* condition = as<If>(s);
+    if (const Store* k = condition ? as<Store>(condition->then) : nullptr; k && k->buffer == tile) copy = k;
     if (const Intrin* k = as<Intrin>(s)) known = known && std::count(k->buffers.begin(), k->buffers.end(), tile) == 0;
     return known;
   });

@@ -58,7 +58,7 @@ bool is_choice(const Canonical& c) {
 }
 
 // The steps of a value for which is_logic() or is_choice(): what is asked for whatever another truth is needs no branch.
-class LogicInSteps {
+class ValueInSteps {
  public:
   Stmt store(const Buffer& out, const Expr& at, const Expr& value) {
     name_of(value);
@@ -155,7 +155,7 @@ Stmt plain_loops(const Canonical& c, bool vector) {
   for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
   const Expr at = index_at(c.out_index, point), value = scalar_form(c.epilogue, point);
   const bool in_steps = !vector && (is_logic(c.epilogue) || is_choice(c));
-  Stmt nest = in_steps ? LogicInSteps().store(c.out, at, value) : store(c.out, {at}, value);
+  Stmt nest = in_steps ? ValueInSteps().store(c.out, at, value) : store(c.out, {at}, value);
   for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
   return nest;
 }

@@ -34,8 +34,7 @@ std::optional<Scheduled> schedule_dots(const TemplateArgs& a);
 std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);
 /// Sums of products of bytes in blocks, with a scale for each block of both factors (block_products.cc). Declines others.
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a);
-/// Sums of which a result takes every s-th term. Declines without a condition of that form, and if vectors would run
-/// along an axis that is cut.
+/// Sums of which a result takes every s-th term. Declines without a condition of that form, and if no other template takes the parts.
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);
 /// Windows along the vectors. Declines others than f32 maxima, minima and sums (sums under strict_fp), wide strides,
 /// long and short rows, and what schedule_window does in fewer steps.
