@@ -129,6 +129,7 @@ def operators():
         yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
     yield from functions_of_elements(np.random.default_rng(9))
     yield from moved_and_counted(np.random.default_rng(7))
+    yield from attention()
     yield from language_layers(np.random.default_rng(8))
 
 
@@ -181,6 +182,17 @@ def moved_and_counted(rng):
     yield Case("top_k_5_of_512", "v, y = TopK (x, k)", {"x": (512, 1000)}, {"k": ints(5)}, outputs=("v", "y"))
     yield Case("one_hot", "y = OneHot (i, d, v)", {"i": rng.integers(0, 1000, 256)}, {"d": np.int64(1000), "v": np.float32([0, 1])})
     yield Case("non_zero", "y = NonZero (x)", {"x": (scores > 0.5)[0]}, counted=True)
+
+
+def attention():
+    """The operator of ONNX, with heads apart and side by side."""
+    for rows, heads in ((128, 12), (512, 12), (1024, 8)):
+        apart = {name: (1, heads, rows, 64) for name in "qkv"}
+        yield Case(f"attention_{rows}", "y = Attention (q, k, v)", apart, opset=23)
+        yield Case(f"attention_{rows}_causal", "y = Attention <is_causal = 1> (q, k, v)", apart, opset=23)
+    streams = {"q": (1, 512, 768), "k": (1, 512, 256), "v": (1, 512, 256)}
+    yield Case("attention_side_by_side", "y = Attention <q_num_heads = 12, kv_num_heads = 4, is_causal = 1> (q, k, v)", streams, opset=23)
+    yield Case("attention_ms", "y = com.microsoft.MultiHeadAttention <num_heads = 12> (q, k, v)", {name: (1, 512, 768) for name in "qkv"})
 
 
 def language_layers(rng):

@@ -76,3 +76,17 @@ def pooled_by_attention(b):
     b.output(b.op("MatMul", p, x))
     b.output(b.op("ReduceMax", p, b.ints(1), keepdims=0))
     b.output(p)
+
+
+def heads_side_by_side(b, batch=1, **attributes):
+    """ONNX Runtime's own form: as many rows as words, of which a run may have one only."""
+    q, k, v = (b.input(name, [batch, "seq", 48]) for name in "qkv")
+    b.output(b.op("MultiHeadAttention", q, k, v, num_heads=3, domain="com.microsoft", **attributes))
+
+
+def causal_heads_side_by_side(b):
+    heads_side_by_side(b, unidirectional=1)
+
+
+def batches_of_heads(b):
+    heads_side_by_side(b, "batch", unidirectional=1)

@@ -78,18 +78,6 @@ std::vector<Constant> constants_of(const std::vector<const Value*>& operands) {
   return list;
 }
 
-/// Are there products on both sides of a maximum, that of a softmax, and does the second end with a count?
-bool is_counted_attention(const TensorFn& fn) {
-  const auto reduces = [](const Stage& s, Op op) { return s.kind == Stage::Kind::Reduce && s.combiner.op == op; };
-  const auto top =
-      std::find_if(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return reduces(s, Op::Max); });
-  const auto last =
-      std::find_if(fn.stages.rbegin(), fn.stages.rend(), [&](const Stage& s) { return reduces(s, Op::Add); });
-  return top != fn.stages.end() && last != fn.stages.rend() && as<Select>(last->values[0]) &&
-         pattern_of(fn) == Pattern::Contraction &&
-         std::any_of(fn.stages.begin(), top, [&](const Stage& s) { return reduces(s, Op::Add); });
-}
-
 std::vector<bool> are_constant(const std::vector<Constant>& list) {
   std::vector<bool> known;
   for (const Constant& c : list) known.push_back(c != nullptr);
@@ -227,7 +215,7 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const bool weights = single && std::any_of(own.begin(), own.end(), [&](const Value* v) {
                          return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
                        });
-  const bool tiles = weights || is_counted_attention(tensor_fn(n));
+  const bool tiles = weights || compiled_.at(last_key_).tile_rows > 1;
   if (cx_.target.device_memory || at == sizes_.end() || (!tiles && ends_early(compiled_.at(last_key_), count)))
     return {};
   const IoTensor& size = p_.inputs[size_t(at - sizes_.begin())];

@@ -10,212 +10,23 @@
 // The scores of one tile stay in the first-level cache or near it; the matrix of all scores never exists. The last
 // tile begins early enough to be a whole one: it computes some rows a second time, with the same results.
 //
-// Where the run chooses how many keys there are, panels, softmax and sums end behind the last of them.
-#include <algorithm>
+// Where the run chooses how many keys there are, panels, softmax and sums end behind the last of them. Where a row sees the keys up to
+// its own position, strips end with the last key that one of their rows sees: half of the work, and no comparison in a product.
+#include "templates/cpu/attention.h"
 
 #include "ir/loop/build.h"
 #include "ir/loop/max_lanes.h"
+#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "ir/open_size.h"
 #include "support/text.h"
-#include "templates/cpu/contraction.h"
-#include "templates/cpu/regions.h"
-#include "templates/match/counted.h"
-#include "templates/result_tile.h"
+#include "templates/row_axes.h"
 
 namespace tc {
 namespace {
 
-constexpr int64_t kTileBytes = 24 << 10;  // of scores: with a panel of keys in the first-level cache, or nearly
-constexpr int64_t kMaxTileRows = 32;      // rows that the model takes
-constexpr int64_t kMostTileRows = 128;    // that may be stated
-
-struct Product {
-  ResultTile tile;
-  Contraction m;
-  ContractionPlan plan;
-};
-
-struct Attention {
-  Product scores, result;
-  Scheduled softmax;
-  std::optional<CountedSoftmax> counted;  // none: the softmax is of all columns
-  Buffer scores_buffer, weights;          // results of stages: before and after the softmax
-  Buffer softmax_in, softmax_out;         // of the tile's function
-  std::vector<AxisRange> tile_ranges, out_ranges;
-  std::vector<Axis> outer;  // batches and heads
-  int64_t rows = 1, columns = 1, tile_rows = 1;
-  int64_t groups = 1;  // chunks of a head's tiles
-  Var row = make_var("row");
-};
-
-// Stages [0, scores), [scores, softmax) and the rest.
-struct Cuts {
-  size_t scores = 0, softmax = 0;
-};
-std::optional<Cuts> find_cuts(const TensorFn& fn) {
-  std::vector<size_t> sums;
-  for (size_t i = 0; i < fn.stages.size(); i++)
-    if (fn.stages[i].kind == Stage::Kind::Reduce) sums.push_back(i);
-  if (sums.size() != 4 || fn.outputs.size() != 1) return {};
-  const auto combines = [&](size_t k, Op op) { return fn.stages[sums[k]].combiner.op == op; };
-  if (!combines(0, Op::Add) || !combines(1, Op::Max) || !combines(2, Op::Add) || !combines(3, Op::Add)) return {};
-  // The last stage before `end` that needs stage `from`.
-  auto last_dependent = [&](size_t from, size_t end) {
-    std::vector<bool> depends(end, false);
-    size_t last = from;
-    depends[from] = true;
-    for (size_t i = from + 1; i < end; i++) {
-      for (const Expr& e : fn.stages[i].values)
-        for (const Load* l : loads_of(e))
-          for (size_t j = from; j < i; j++)
-            if (depends[j] && fn.stages[j].outputs[0] == l->buffer) depends[i] = true;
-      if (depends[i]) last = i;
-    }
-    return last;
-  };
-  const Cuts c{last_dependent(sums[0], sums[1]) + 1, last_dependent(sums[1], sums[3]) + 1};
-  // maximum, exponentials, their sum, quotients
-  if (c.scores != sums[1] || c.softmax != c.scores + 4 || sums[2] != c.scores + 2) return {};
-  return c;
-}
-
-// The operator between the products where it is of the first columns, as many as an operand's only element says.
-std::optional<CountedSoftmax> counted_softmax(const TensorFn& softmax, const Buffer& scores) {
-  const Stage &top = softmax.stages[0], &y = softmax.stages[3];
-  auto found = match_counted_softmax(top, softmax.stages[1], softmax.stages[2], y.values[0], y.axes);
-  const Load *score = found ? as<Load>(found->scores) : nullptr, *count = found ? as<Load>(found->count) : nullptr;
-  if (!score || score->buffer != scores || !count || !count->index.empty()) return {};
-  std::vector<Axis> point = top.axes;
-  point.push_back(top.raxes[0]);
-  return reads_own(score->index, point) ? found : std::nullopt;
-}
-
-// The axis of `operand` along which the result's axis d of fn runs; -1: none.
-int operand_axis(const TensorFn& fn, size_t d, const Buffer& operand) {
-  const Stage* s = producer(fn, fn.outputs[0]);
-  size_t axis = d;
-  for (size_t guard = 0; s && guard <= fn.stages.size(); guard++) {
-    const Var v = s->axes[axis].var;
-    const Stage* next = nullptr;
-    for (const Load* l : loads_of(s->values[0])) {
-      const Stage* from = producer(fn, l->buffer);
-      if (l->buffer != operand && !from) continue;
-      for (size_t k = 0; k < l->index.size(); k++) {
-        const VarRef* r = as<VarRef>(l->index[k]);
-        if (!r || r->var != v) continue;
-        if (l->buffer == operand) return int(k);
-        next = from;
-        axis = k;
-      }
-      if (next) break;
-    }
-    s = next;
-  }
-  return -1;
-}
-
-// Rows per tile: few rows computed twice, then many.
-int64_t choose_tile_rows(int64_t rows, int64_t columns) {
-  const int64_t most = std::clamp<int64_t>(kTileBytes / (4 * columns), 8, kMaxTileRows);
-  if (rows <= most) return rows;
-  int64_t best = most, least = rows;
-  for (int64_t n = most; n >= 8; n--) {
-    const int64_t twice = ceil_div(rows, n) * n - rows;
-    if (twice >= least) continue;
-    best = n;
-    least = twice;
-  }
-  return best;
-}
-
-std::optional<Product> match_product(const TensorFn& part, const std::vector<AxisRange>& ranges,
-                                     const TemplateArgs& a) {
-  auto tile = result_tile(part, ranges);
-  const auto c = tile ? canonicalize(tile->fn) : std::nullopt;
-  if (!c || c->border) return {};
-  const std::vector<bool> constant(tile->fn.inputs.size(), false);
-  auto m = match_contraction({tile->fn, &*c, constant, a.cpu, a.options});
-  if (!m || m->right == Contraction::Right::Packed || !m->outer.empty() || m->rows.size() != 1) return {};
-  const ContractionPlan plan = plan_part(*m, a.cpu, a.options);
-  return Product{std::move(*tile), std::move(*m), plan};
-}
-
-bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only) {
-  return std::all_of(part.inputs.begin(), part.inputs.end(),
-                     [&](const Buffer& b) { return b == only || !producer(whole, b); });
-}
-
-int64_t choose_groups(int64_t heads, int64_t tiles) {
-  int64_t groups = 1;
-  while (heads * groups < 8 && tiles >= groups * 4) groups *= 2;
-  return groups;
-}
-
-// Heads and rows as ranges of the scores, and of the result, whose axes may be permuted.
-bool find_ranges(const TensorFn& last, Attention& t, const PlanEntry& plan) {
-  const Dims dims = static_dims(t.weights->shape), out = static_dims(last.outputs[0]->shape);
-  if (dims.size() < 2 || static_dims(t.scores_buffer->shape) != dims) return false;
-  t.rows = dims[dims.size() - 2];
-  t.columns = dims.back();
-  if (t.rows < 2 || is_open(t.columns)) return false;  // scores and panels of a tile lie in memory of constant size
-  t.tile_rows = plan.in_range(
-      "rows", [&] { return choose_tile_rows(t.rows, t.columns); }, 2, std::min(t.rows, kMostTileRows));
-  for (size_t d = 0; d + 1 < dims.size(); d++) {
-    if (dims[d] == 1) continue;
-    const bool is_row = d + 2 == dims.size();
-    if (!is_row) t.outer.push_back({make_var(dims.size() == 4 && d == 0 ? "batch" : "head"), Dim(dims[d])});
-    const Var v = is_row ? t.row : t.outer.back().var;
-    const int64_t extent = is_row ? t.tile_rows : 1;
-    t.tile_ranges.push_back({d, Expr(v), extent});
-    for (size_t o = 0; o < out.size(); o++)
-      if (out[o] > 1 && operand_axis(last, o, t.weights) == int(d)) t.out_ranges.push_back({o, Expr(v), extent});
-  }
-  const int64_t tiles = ceil_div(t.rows, t.tile_rows), heads = points(t.outer);
-  // Each group copies keys and values for itself; it has two tiles at least, since the last two may overlap.
-  t.groups = plan.in_range(
-      "groups", [&] { return choose_groups(heads, tiles); }, 1, std::max<int64_t>(1, tiles / 2));
-  return t.out_ranges.size() == t.tile_ranges.size();
-}
-
-std::optional<Attention> match(const TemplateArgs& a) {
-  if (a.options.strict_fp || a.fn.outputs.size() != 1) return {};
-  const auto cuts = find_cuts(a.fn);
-  if (!cuts) return {};
-  const TensorFn scores = stages_of(a.fn, 0, cuts->scores), softmax = stages_of(a.fn, cuts->scores, cuts->softmax),
-                 last = stages_of(a.fn, cuts->softmax, a.fn.stages.size());
-  if (scores.stages.empty() || softmax.stages.empty() || last.stages.empty()) return {};
-  Attention t;
-  t.scores_buffer = scores.outputs[0];
-  t.weights = softmax.outputs[0];
-  t.counted = counted_softmax(softmax, t.scores_buffer);
-  if (!reads_only(scores, a.fn, nullptr) || (!t.counted && softmax.inputs != std::vector<Buffer>{t.scores_buffer}) ||
-      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t, a.plan))
-    return {};
-  // In place: what comes after the exponentials does not read the scores.
-  for (size_t i = 2; i < 4; i++)
-    for (const Load* l : loads_of(softmax.stages[i].values[0]))
-      if (l->buffer == t.scores_buffer) return {};
-  const auto first = match_product(scores, t.tile_ranges, a), second = match_product(last, t.out_ranges, a);
-  if (!first || !second || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
-  t.scores = *first;
-  t.result = *second;
-  if (bool(t.counted) != bool(second->m.k_end)) return {};
-  if (t.counted) return t;
-  const auto rows = result_tile(softmax, t.tile_ranges);
-  if (!rows) return {};
-  const auto inner =
-      schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options, false, PlanEntry(a.options.planner, "rows")});
-  if (!inner) return {};
-  t.softmax = *inner;
-  t.softmax_in = rows->fn.inputs[0];
-  t.softmax_out = rows->fn.outputs[0];
-  return t;
-}
-
 class Builder {
  public:
-  Builder(const Attention& t, const TemplateArgs& a) : t_(t), memory_(a.fn) {
+  Builder(const Attention& t, const TensorFn& fn) : t_(t), fn_(fn), memory_(t.fn) {
     tiles_ = ceil_div(t.rows, t.tile_rows);
     groups_ = t.groups;
     keys_ = panels("keys", t.scores);
@@ -225,6 +36,10 @@ class Builder {
       const Buffer count = memory_.flat(as<Load>(t.counted->count)->buffer);
       n_value_ = max(min(load(count, {Expr(0)}), Expr(t.columns)), Expr(0));
       n_ = Expr(n_name_);
+    } else if (t.seen) {
+      n_value_ = of_row(t.seen->end, Expr(t.row) + Expr(t.tile_rows - 1), {});
+      n_ = Expr(n_name_);
+      if (t.seen->by_run) all_ = Expr(all_name_);
     }
   }
 
@@ -237,10 +52,17 @@ class Builder {
     }
     Expr row = Expr(tile) * Expr(t_.tile_rows);
     if (t_.rows % t_.tile_rows != 0) row = min(row, Expr(t_.rows - t_.tile_rows));
-    Stmt body = let(t_.row, row, seq({scores(), softmax(), result()}));
+    Stmt body = seq({scores(), softmax(), result()});
+    if (t_.seen) body = let(n_name_, n_value_, body);
+    body = let(t_.row, row, body);
     body = tiles_ == 1 ? substitute(body, {{tile.get(), Expr(0)}}) : loop(tile, count, body, ForKind::Serial, begin);
-    body = alloc(keys_, alloc(values_, alloc(tile_, seq({copies(), body}))));
+    body = seq({copies(), body});
+    const auto in_memory = [&](const Stmt& x) { return alloc(keys_, alloc(values_, alloc(tile_, x))); };
+    if (all_) body = let(all_name_, of_row(t_.seen->end, Expr(t_.rows - 1), {}), body);
+    const int64_t each = t_.heads_per_chunk, chunks = points(t_.outer) * groups_ / each;
+    const Var of_chunk = make_var("own");
     Expr rest = Expr(part);
+    if (each > 1) rest = rest * Expr(each) + Expr(of_chunk);
     std::vector<std::pair<Var, Expr>> lets;
     if (groups_ > 1) {
       lets.push_back({group, t_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(groups_)})});
@@ -250,45 +72,62 @@ class Builder {
       lets.push_back({t_.outer[i].var, i == 0 ? rest : apply(Op::Mod, {rest, Expr(t_.outer[i].extent)})});
       rest = rest / Expr(t_.outer[i].extent);
     }
+    if (each == 1) body = in_memory(body);
     for (const auto& [v, value] : lets) body = let(v, value, body);
-    if (n_) body = let(n_name_, n_value_, body);
-    const int64_t chunks = points(t_.outer) * groups_;
+    if (each > 1) body = in_memory(loop(of_chunk, each, body));
+    if (t_.counted) body = let(n_name_, n_value_, body);
     s_.body = chunks == 1 ? substitute(body, {{part.get(), Expr(0)}}) : loop(part, chunks, body, ForKind::Parallel);
     memory_.bind(s_);
+    s_.views.back().of = fn_.outputs[0];
+    s_.outputs = fn_.outputs;
     s_.family = "attention";
+    s_.tile_rows = t_.tile_rows;
     describe();
     return std::move(s_);
   }
 
  private:
-  static Buffer panels(const std::string& name, const Product& p) {
+  static Buffer panels(const std::string& name, const AttentionProduct& p) {
     return make_buffer(name, DType::F32, {Dim(p.plan.panels * points(p.m.k) * p.plan.tile.columns)}, Scope::Workspace);
   }
 
-  /// The product up to the columns that there are.
-  Contraction ended(Contraction m) const {
-    if (m.k_end)
-      m.k_end = n_;
-    else
-      m.n_end = n_;
+  /// A bound of the keys that a row sees, for the one at `i`, which is the row `in_strip` of a strip.
+  Expr of_row(const Expr& bound, const Expr& i, const Var& in_strip) const {
+    VarMap to = {{t_.seen->i.get(), i}};
+    Ranges ranges = {{t_.row.get(), {0, t_.rows - t_.tile_rows}}};
+    if (in_strip) ranges[in_strip.get()] = {0, t_.tile_rows - 1};
+    for (size_t d = 0; d < t_.seen->outside.size(); d++) to[t_.seen->outside[d].var.get()] = Expr(0);
+    for (const AxisRange& r : t_.tile_ranges)
+      if (r.axis < t_.seen->outside.size()) to[t_.seen->outside[r.axis].var.get()] = r.begin;
+    const Expr e = rewrite(substitute(bound, to), [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      return l ? load(memory_.flat(l->buffer), {flat_of(l->buffer, l->index)}) : Expr();
+    });
+    return simplify(e, ranges);
+  }
+
+  /// A product up to a column.
+  static Contraction ended(Contraction m, bool is_result, const Expr& n) {
+    (is_result ? m.k_end : m.n_end) = n;
     return m;
   }
 
   Stmt copies() {
-    const Product &s = t_.scores, &r = t_.result;
-    const Stmt keys = memory_.see(copy_to_panels(ended(s.m), s.plan, keys_), s.tile, s.m.c, t_.tile_ranges, "keys");
+    const AttentionProduct &s = t_.scores, &r = t_.result;
+    const Expr n = t_.counted ? n_ : all_;  // null: all columns
+    const Stmt keys =
+        memory_.see(copy_to_panels(ended(s.m, false, n), s.plan, keys_), s.tile, s.m.c, t_.tile_ranges, "keys");
     const Stmt values =
-        memory_.see(copy_to_panels(ended(r.m), r.plan, values_), r.tile, r.m.c, t_.out_ranges, "values");
+        memory_.see(copy_to_panels(ended(r.m, true, n), r.plan, values_), r.tile, r.m.c, t_.out_ranges, "values");
     return seq({comment("keys in panels of " + to_text(int64_t(s.plan.tile.columns)), keys),
                 comment("values in panels of " + to_text(int64_t(r.plan.tile.columns)), values)});
   }
 
-  Stmt product(const Product& p, const Buffer& panels, const TileMemory& memory, const ResultTile& tile,
-               const std::vector<AxisRange>& ranges) {
-    Contraction m = ended(p.m);
+  Stmt product(Contraction m, const ContractionPlan& plan, const Buffer& panels, const TileMemory& memory,
+               const ResultTile& tile, const std::vector<AxisRange>& ranges) {
     m.right = Contraction::Right::Panels;
     m.q = panels;
-    return memory.see(contraction_loops(m, p.plan, s_), tile, m.c, ranges, "rows");
+    return memory.see(contraction_loops(m, plan, s_), tile, m.c, ranges, "rows");
   }
 
   Stmt scores() {
@@ -296,7 +135,8 @@ class Builder {
     memory.keep_in(t_.scores_buffer, tile_);
     ResultTile tile = t_.scores.tile;
     tile.result.step.assign(tile.result.step.size(), 0);
-    return comment("scores", product(t_.scores, keys_, memory, tile, t_.tile_ranges));
+    const Contraction m = ended(t_.scores.m, false, n_);
+    return comment("scores", product(m, t_.scores.plan, keys_, memory, tile, t_.tile_ranges));
   }
 
   // The tile of the softmax, in place, by this chunk alone.
@@ -311,14 +151,38 @@ class Builder {
     return comment("softmax", substitute_buffers(serial, to));
   }
 
-  /// Over the first n elements of each row. Lanes behind the last are 0 where a partial vector is read.
+  /// Over the elements of each row that count: the first ones, or those that it sees; those of the strip that it does not see are 0.
   Stmt softmax_of_first() {
-    const Var row = make_var("row"), top = make_var("top", DType::F32), inverse = make_var("inverse", DType::F32);
+    const Var row = make_var("row"), whole = make_var("whole"), rest = make_var("rest"), first = make_var("first"),
+              end = make_var("end");
+    const auto sized = [&](const Expr& n, const Stmt& body) {
+      return let(whole, n / lanes(), let(rest, n - Expr(whole) * lanes(), body));
+    };
+    const Expr begin = Expr(row) * Expr(t_.columns);
+    if (!t_.seen) return sized(n_, loop(row, t_.tile_rows, softmax_of_row(begin, whole, rest)));
+    const Expr i = Expr(t_.row) + Expr(row);
+    const Var pad = make_var("k");
+    const auto zeros = [&](const Expr& from, const Expr& to) {
+      return loop(pad, to - from, store(tile_, {begin + Expr(pad)}, zero(DType::F32)), ForKind::Serial, from);
+    };
+    const Expr end_of_row = of_row(t_.seen->end, i, row);
+    if (!t_.seen->begin) {
+      const Stmt body = sized(Expr(end), softmax_of_row(begin, whole, rest));
+      return loop(row, t_.tile_rows, let(end, end_of_row, seq({body, zeros(Expr(end), n_)})));
+    }
+    const Stmt body = sized(Expr(end) - Expr(first), softmax_of_row(begin + Expr(first), whole, rest));
+    return loop(row, t_.tile_rows,
+                let(first, of_row(t_.seen->begin, i, row),
+                    let(end, end_of_row, seq({body, zeros(0, Expr(first)), zeros(Expr(end), n_)}))));
+  }
+
+  /// Elements from `begin` on: `whole` vectors, and `rest` behind them. Lanes behind the last are 0 where a partial vector is read.
+  Stmt softmax_of_row(const Expr& begin, const Var& whole, const Var& rest) {
+    const Var top = make_var("top", DType::F32), inverse = make_var("inverse", DType::F32);
     const Buffer high = make_buffer("high", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
                  best = make_buffer("best", DType::F32, {}, Scope::Register),
                  sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
-    const Var whole = make_var("whole"), rest = make_var("rest");  // of the keys: vectors, and elements behind them
-    const Expr begin = Expr(row) * Expr(t_.columns), behind = begin + Expr(whole) * lanes();
+    const Expr behind = begin + Expr(whole) * lanes();
     const auto each = [&](const std::function<Stmt(const Exprs& at, const Expr& count)>& body) {
       const Var v = make_var("v");
       return seq({loop(v, Expr(whole), body({ramp(begin + Expr(v) * lanes())}, {})), body({ramp(behind)}, Expr(rest))});
@@ -343,16 +207,18 @@ class Builder {
       return store(tile_, at, broadcast(zero(DType::F32)), std::nullopt, count);
     });
     const Var total = make_var("total", DType::F32);
-    const Stmt quotients = let(inverse, make_const(DType::F32, 1) / Expr(total), shares);
-    const bool or_zero = t_.counted->or_zero;
-    Stmt body = seq({terms, let(total, apply(Op::ReduceAdd, {load(sum, {ramp(0)})}),
-                                or_zero ? if_then(Expr(total) > zero(DType::F32), quotients, nothing) : quotients)});
+    const bool or_zero = t_.or_zero;
+    // Terms of a row that sees nothing are zeros already, but where NaN counts as nothing, too.
+    const Expr one = make_const(DType::F32, 1),
+               divisor = t_.seen && or_zero ? select(eq(Expr(total), zero(DType::F32)), one, Expr(total)) : Expr(total);
+    const Stmt quotients = let(inverse, one / divisor, shares);
+    Stmt body = seq(
+        {terms, let(total, apply(Op::ReduceAdd, {load(sum, {ramp(0)})}),
+                    t_.counted && or_zero ? if_then(Expr(total) > zero(DType::F32), quotients, nothing) : quotients)});
     body = alloc(sum, seq({store(sum, {ramp(0)}, broadcast(zero(DType::F32))), body}));
     const Expr most = load(best, {}), least = lowest(DType::F32);
     const Expr shift = or_zero ? select(eq(most, least), zero(DType::F32), most) : most;
-    body = alloc(high, alloc(best, seq({highest, let(top, shift, body)})));
-    body = loop(row, t_.tile_rows, body);
-    return let(whole, n_ / lanes(), let(rest, n_ - Expr(whole) * lanes(), body));
+    return alloc(high, alloc(best, seq({highest, let(top, shift, body)})));
   }
 
   Stmt result() {
@@ -361,7 +227,8 @@ class Builder {
     ResultTile tile = t_.result.tile;
     for (ResultTile::Operand& o : tile.operands)
       if (o.whole == t_.weights) o.step.assign(o.step.size(), 0);
-    return comment("times the values", product(t_.result, values_, memory, tile, t_.out_ranges));
+    return comment("times the values",
+                   product(ended(t_.result.m, true, n_), t_.result.plan, values_, memory, tile, t_.out_ranges));
   }
 
   void describe() {
@@ -374,31 +241,23 @@ class Builder {
   }
 
   const Attention& t_;
+  const TensorFn& fn_;
   TileMemory memory_;
   Scheduled s_;
   int64_t tiles_ = 1, groups_ = 1;
   Buffer keys_, values_, tile_;
   Var n_name_ = make_var("num_keys");
-  Expr n_, n_value_;  // keys that there are; null: all
+  Var all_name_ = make_var("all_keys");
+  Expr all_;          // keys that any row sees; null: all
+  Expr n_, n_value_;  // keys that there are, or that a strip sees; null: all
 };
 
 }  // namespace
 
-// The matrix of all scores has to be larger than the second-level cache, twice over: below that the three kernels find
-// it there, and copying the values into panels costs more than is gained. Measured on Zen 4 (L2 1 MiB), 12 heads of 64,
-// new time over old: 128 rows (0.8 MB of scores) 1.04, 197 rows (1.9 MB) 1.01, 256 rows (3.1 MB) 0.99, 512 rows
-// (12.6 MB) 0.85, and less while others use the third-level cache. Where the run chooses how many keys there are, it ends
-// with them, which the three kernels do for some of their loops only.
-bool attention_pays(const TemplateArgs& a) {
-  const auto t = match(a);
-  if (t && t->counted) return true;
-  return t && 4 * num_elements(static_dims(t->scores_buffer->shape)) >= 2 * int64_t(a.cpu.l2_bytes);
-}
-
 std::optional<Scheduled> schedule_attention(const TemplateArgs& a) {
-  const auto t = match(a);
+  const auto t = match_attention(a);
   if (!t) return {};
-  return Builder(*t, a).build();
+  return Builder(*t, a.fn).build();
 }
 
 }  // namespace tc

@@ -11,6 +11,7 @@
 #include "templates/canonical.h"
 #include "templates/cpu/streaming_attention.h"
 #include "templates/match/counted.h"
+#include "templates/match/key_bounds.h"
 
 namespace tc {
 namespace {
@@ -65,26 +66,6 @@ bool factors(const Expr& e, const Var& v, Expr& without, Expr& with) {
   with = m->args[1];
   if (uses_var(without, v)) std::swap(without, with);
   return !uses_var(without, v) && uses_var(with, v);
-}
-
-/// Bounds of j that a conjunction says; returns what else it says, null for nothing.
-Expr find_bounds(const Expr& condition, StreamedAttention& s) {
-  const Apply* a = as<Apply>(condition);
-  if (!a) return condition;
-  if (a->op == Op::And) {
-    Expr rest;
-    for (const Expr& e : a->args)
-      if (const Expr more = find_bounds(e, s)) rest = rest ? rest && more : more;
-    return rest;
-  }
-  if ((a->op != Op::Lt && a->op != Op::Le) || !is_int(a->args[0]->dtype)) return condition;
-  const int64_t closed = a->op == Op::Le ? 1 : 0;
-  const auto left = affine_in(a->args[0], {s.j.var}), right = affine_in(a->args[1], {s.j.var});
-  const int64_t c = left && right ? left->coefficients[0] - right->coefficients[0] : 0;
-  if (c != 1 && c != -1) return condition;
-  if (c == 1) s.ends.push_back(right->rest - left->rest + Expr(closed));
-  if (c == -1) s.begins.push_back(left->rest - right->rest + Expr(1 - closed));
-  return {};
 }
 
 /// x of the first max(m, x) in `e`; null if there is none.
@@ -276,7 +257,10 @@ std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a
   });
   const Select* masked = as<Select>(s.score);
   if (!plain || !masked || !structurally_equal(masked->no, lowest(DType::F32))) return {};
-  const Expr rest = find_bounds(masked->condition, s);
+  const KeyBounds bounds = key_bounds(masked->condition, s.j.var);
+  const Expr rest = bounds.rest;
+  s.ends = bounds.ends;
+  s.begins = bounds.begins;
   s.score = rest ? select(rest, masked->yes, masked->no) : masked->yes;
   // the values
   const auto roles = roles_of(*r);

@@ -29,4 +29,13 @@ struct CountedSoftmax {
 std::optional<CountedSoftmax> match_counted_softmax(const Stage& top, const Stage& exps, const Stage& sum,
                                                     const Expr& weight, const std::vector<Axis>& axes);
 
+/// A softmax of whole rows.
+struct PlainSoftmax {
+  Expr scores;           // as above
+  bool or_zero = false;  // rows whose scores are all -inf are zero; else NaN
+};
+/// The same for a softmax along the last axis as ONNX's Softmax and Attention (ir/ops/attention.cc) write it, the latter without a sink.
+std::optional<PlainSoftmax> match_plain_softmax(const Stage& top, const Stage& exps, const Stage& sum,
+                                                const Expr& weight, const std::vector<Axis>& axes);
+
 }  // namespace tc
