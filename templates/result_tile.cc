@@ -211,6 +211,8 @@ Stmt TileMemory::see(Stmt body, const ResultTile& tile, const Canonical& c, cons
       body,
       [&](const Stmt& s) {
         if (const Store* k = as<Store>(s)) used[k->buffer.get()] = true;
+        if (const Intrin* k = as<Intrin>(s))
+          for (const Buffer& b : k->buffers) used[b.get()] = true;
         return true;
       },
       [&](const Expr& e) {
@@ -228,6 +230,8 @@ void TileMemory::bind(Scheduled& s) const {
       s.body,
       [&](const Stmt& x) {
         if (const Alias* a = as<Alias>(x)) used[a->base.get()] = true;
+        if (const Intrin* k = as<Intrin>(x))
+          for (const Buffer& b : k->buffers) used[b.get()] = true;
         return true;
       },
       [&](const Expr& x) {

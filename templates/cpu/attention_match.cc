@@ -98,7 +98,7 @@ int64_t choose_tile_rows(int64_t rows, int64_t columns) {
 }
 
 std::optional<AttentionProduct> match_product(const TensorFn& part, const std::vector<AxisRange>& ranges,
-                                     const TemplateArgs& a) {
+                                              const TemplateArgs& a) {
   auto tile = result_tile(part, ranges);
   const auto c = tile ? canonicalize(tile->fn) : std::nullopt;
   if (!c || c->border) return {};
@@ -206,7 +206,8 @@ void take_seen_keys(Attention& t, TensorFn& scores, const TensorFn& softmax) {
       !structurally_equal(masked->no, lowest(DType::F32)))
     return;
   const Stage& weight = softmax.stages[3];
-  const auto plain = match_plain_softmax(softmax.stages[0], softmax.stages[1], softmax.stages[2], weight.values[0], weight.axes);
+  const auto plain =
+      match_plain_softmax(softmax.stages[0], softmax.stages[1], softmax.stages[2], weight.values[0], weight.axes);
   if (!plain) return;
   const KeyBounds bounds = key_bounds(masked->condition, last.axes[rank - 1].var);
   const auto seen = seen_keys(t.fn, bounds, last.axes);

@@ -10,15 +10,16 @@ namespace {
 using namespace tc::testing;
 
 struct Case {
-  int64_t rows = 40, keys = 50, size = 16, value_size = 16, heads = 4, shared = 1;  // shared: heads that read the same keys
-  int64_t ahead = 0;                                                                // row i sees keys up to i + ahead
+  int64_t rows = 40, keys = 50, size = 16, value_size = 16, heads = 4,
+          shared = 1;  // shared: heads that read the same keys
+  int64_t ahead = 0;   // row i sees keys up to i + ahead
   bool causal = true;
-  int64_t window = 0;    // and the last so many of them; 0: all
-  bool masked = false;   // by an operand, too
-  bool or_zero = true;   // rows that see nothing are zero
-  bool merged = false;   // heads side by side in queries, keys and result
+  int64_t window = 0;                 // and the last so many of them; 0: all
+  bool masked = false;                // by an operand, too
+  bool or_zero = true;                // rows that see nothing are zero
+  bool merged = false;                // heads side by side in queries, keys and result
   std::vector<int64_t> lengths = {};  // of the batches' keys, if the run says them
-  bool by_rows = false;  // the mask compares rows with numbers: no bound of the keys
+  bool by_rows = false;               // the mask compares rows with numbers: no bound of the keys
 };
 
 class Builder {
@@ -28,9 +29,11 @@ class Builder {
   TestFunction attention() {
     const Buffer p = softmax(scores());
     const Buffer v = operand("v", c_.keys, c_.heads / c_.shared, c_.value_size);
-    const Buffer y = b.reduce("attention", Op::Add, {2, c_.heads, c_.rows, c_.value_size}, {c_.keys}, [&](const Exprs& i, const Exprs& r) {
-      return load(p, {i[0], i[1], i[2], r[0]}) * element(v, i[0], floor_div(i[1], Expr(c_.shared)), r[0], i[3], c_.value_size);
-    });
+    const Buffer y = b.reduce("attention", Op::Add, {2, c_.heads, c_.rows, c_.value_size}, {c_.keys},
+                              [&](const Exprs& i, const Exprs& r) {
+                                return load(p, {i[0], i[1], i[2], r[0]}) *
+                                       element(v, i[0], floor_div(i[1], Expr(c_.shared)), r[0], i[3], c_.value_size);
+                              });
     if (!c_.merged) return b.take(y);
     return b.take(b.compute("merge", {2, c_.rows, c_.heads * c_.value_size}, [&](const Exprs& i) {
       const Expr size = c_.value_size;
@@ -49,7 +52,8 @@ class Builder {
   Buffer operand(const std::string& name, int64_t length, int64_t heads, int64_t size) {
     return given(name, c_.merged ? Dims{2, length, heads * size} : Dims{2, heads, length, size});
   }
-  Expr element(const Buffer& x, const Expr& batch, const Expr& head, const Expr& at, const Expr& d, int64_t size) const {
+  Expr element(const Buffer& x, const Expr& batch, const Expr& head, const Expr& at, const Expr& d,
+               int64_t size) const {
     if (!c_.merged) return load(x, {batch, head, at, d});
     return load(x, {batch, at, head * Expr(size) + d});
   }
@@ -62,9 +66,11 @@ class Builder {
   Buffer scores() {
     const Buffer q = operand("q", c_.rows, c_.heads, c_.size), k = operand("k", c_.keys, c_.heads / c_.shared, c_.size);
     const Buffer s = b.reduce("qk", Op::Add, dims_, {c_.size}, [&](const Exprs& i, const Exprs& r) {
-      return element(q, i[0], i[1], i[2], r[0], c_.size) * element(k, i[0], floor_div(i[1], Expr(c_.shared)), i[3], r[0], c_.size);
+      return element(q, i[0], i[1], i[2], r[0], c_.size) *
+             element(k, i[0], floor_div(i[1], Expr(c_.shared)), i[3], r[0], c_.size);
     });
-    const Buffer mask = c_.masked ? given("mask", {c_.keys}) : nullptr, lengths = c_.lengths.empty() ? nullptr : counts();
+    const Buffer mask = c_.masked ? given("mask", {c_.keys}) : nullptr,
+                 lengths = c_.lengths.empty() ? nullptr : counts();
     return b.compute("masked", dims_, [&](const Exprs& i) {
       Expr ok = c_.by_rows ? i[2] < Expr(7) : make_int(DType::Bool, 1);
       if (c_.causal) ok = ok && i[3] <= i[2] + Expr(c_.ahead);
@@ -96,7 +102,8 @@ class Builder {
   const Dims dims_, row_;
 };
 
-void expect(const Case& c, const std::string& description, const std::string& text = "", const std::string& missing = "") {
+void expect(const Case& c, const std::string& description, const std::string& text = "",
+            const std::string& missing = "") {
   Builder b(c);
   const TestFunction f = b.attention();
   const Constant expected = evaluate(f.fn, b.in)[0];

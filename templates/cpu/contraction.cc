@@ -66,6 +66,7 @@ void ContractionBuilder::pack(Scheduled& s) {
 
 // --- chunks: outer axes, panels, row blocks, in this order
 Stmt ContractionBuilder::chunks() {
+  if (can_turn(m_) && !has_shared_rows(m_)) return turned();
   const Var chunk = make_var("part");
   const bool per_panel = m_.right != Contraction::Right::Repacked;
   const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
@@ -99,6 +100,43 @@ Stmt ContractionBuilder::chunks() {
   body = substitute(body, {{chunk.get(), Expr(shown)}});
   if (bool(m_.n_end) && plain_panel && !plan_.parallel) return loop(shown, blocks_of(m_.n_end, columns_), body);
   return loop(shown, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
+}
+
+// Each panel is copied when its turn comes; chunks have several, in the same memory.
+Stmt ContractionBuilder::turned() {
+  constexpr int64_t kMostChunks = 32;
+  one_panel_ = true;
+  packed_ = make_buffer(m_.q->name + "_panel", m_.type, {Dim(steps_ * columns_)}, Scope::Workspace);
+  const int64_t groups = std::clamp<int64_t>(kMostChunks / points(m_.outer), 1, plan_.panels),
+                total = points(m_.outer) * groups;
+  const Var chunk = make_var("part"), panel = make_var("nb"), group = make_var("group");
+  std::vector<std::pair<Var, Expr>> lets;
+  Expr rest = Expr(chunk);
+  const auto digit = [&](const Var& v, int64_t count, bool slowest) {
+    lets.push_back({v, slowest ? rest : apply(Op::Mod, {rest, Expr(count)})});
+    rest = rest / Expr(count);
+  };
+  if (groups > 1) digit(group, groups, m_.outer.empty());
+  for (size_t i = m_.outer.size(); i-- > 0;) {
+    const Axis& a = m_.outer[i];
+    const Var v = make_var(a.var->name);
+    at_.push_back({a.var, Expr(v)});
+    digit(v, a.extent.value, i == 0);
+  }
+  const Expr one = plan_.panels > 1 ? Expr(panel) : Expr(0);
+  const Stmt copy = comment("a panel of " + m_.q->name + ", turned", turned_panel(m_, columns_, at_, one, packed_, 0));
+  Stmt body = seq({copy, panel_rows(one, nullptr)});
+  if (groups > 1) {
+    const Expr begin = Expr(group) * Expr(plan_.panels) / Expr(groups),
+               end = (Expr(group) + Expr(1)) * Expr(plan_.panels) / Expr(groups);
+    body = loop(panel, end - begin, body, ForKind::Serial, begin);
+  } else if (plan_.panels > 1) {
+    body = loop(panel, plan_.panels, body);
+  }
+  body = alloc(packed_, body);
+  for (const auto& [v, value] : lets) body = let(v, value, body);
+  if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
+  return loop(chunk, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
 }
 
 // q of one outer point copied to rows along n first.
@@ -257,6 +295,12 @@ Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Schedu
 Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels) {
   const int64_t columns = plan.tile.columns, n = m.n.extent.value;
   const Var panel = make_var("nb"), column = make_var("ni");
+  const Expr panels_used = m.n_end ? blocks_of(m.n_end, columns) : Expr(plan.panels);
+  if (can_turn(m)) {
+    const Expr one = plan.panels > 1 ? Expr(panel) : Expr(0);
+    const Stmt copy = turned_panel(m, columns, {}, one, panels, one * Expr(points(m.k) * columns));
+    return plan.panels > 1 ? loop(panel, panels_used, copy) : copy;
+  }
   const Expr at_n = (plan.panels > 1 ? Expr(panel) * Expr(columns) : Expr(0)) + Expr(column);
   std::vector<std::pair<Var, Expr>> at = {{m.n.var, at_n}};
   std::vector<std::pair<Var, Expr>> loops;
@@ -274,7 +318,6 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
   if (n % columns != 0) value = select(at_n < Expr(n), value, zero(value->dtype));
   Stmt copy = store(panels, {to}, value);
   for (size_t i = loops.size(); i-- > 0;) copy = loop(loops[i].first, loops[i].second, copy);
-  const Expr panels_used = m.n_end ? blocks_of(m.n_end, columns) : Expr(plan.panels);
   return plan.panels > 1 ? loop(panel, panels_used, copy) : copy;
 }
 

@@ -54,6 +54,13 @@ bool has_shared_rows(const Contraction& m);
 /// The copy of one outer point `at`. Vectors of `columns` columns may be read whole.
 SharedRows shared_rows(const Contraction& m, int64_t columns, const std::vector<std::pair<Var, Expr>>& at);
 
+/// Do the terms of a sum lie side by side in a Repacked right factor, so that tiles of it can be turned in registers (turned_panel.cc)?
+bool can_turn(const Contraction& m);
+/// Copies panel `panel`, of as many columns, at the outer axes' point `at`, to to[begin ..]: points(k) * columns floats. Columns that do
+/// not exist are zero.
+Stmt turned_panel(const Contraction& m, int64_t columns, std::vector<std::pair<Var, Expr>> at, const Expr& panel,
+                  const Buffer& to, const Expr& begin);
+
 /// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
 struct ContractionPlan {
   Tile tile;

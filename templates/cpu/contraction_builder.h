@@ -25,6 +25,7 @@ class ContractionBuilder {
   Stmt chunks();
   Stmt in_shared_rows();
   Stmt repacked();
+  Stmt turned();
   Stmt all_panels();
   Stmt panel_rows(const Expr& panel, const Var& chunk);
   Stmt with_prefetch(const Expr& index, const std::function<Stmt()>& make);
@@ -63,6 +64,7 @@ class ContractionBuilder {
   const int64_t columns_;
   int64_t steps_ = 1;  // of a sum: products, or quads of bytes
   Buffer packed_;
+  bool one_panel_ = false;  // at a time is packed
   Buffer row_sums_, ones_;  // where a zero point of the right factor is left
   Var block_;               // row block; null: one
   Point at_;                // outer axes and row loops around the tile

@@ -131,6 +131,7 @@ Expr ContractionBuilder::right_base() const {
       for (const auto& [v, e] : at_)
         if (v == a.var) matrix = matrix * Expr(a.extent) + e;
   const int64_t panel = steps_ * columns_ * (m_.bytes ? kQuad : 1);
+  if (one_panel_) return 0;
   return matrix * Expr(plan_.panels * panel) + panel_ * Expr(panel);
 }
 

@@ -56,6 +56,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
     {"few_bits", schedule_few_bits},              // products with weights of 2 to 8 bits
     {"dots", schedule_dots},                      // sums of products of few columns, in vectors along the sum
+    {"row_products", schedule_row_products},      // rows times rows, neither known
     {"contraction", schedule_contraction},        // sums of products: matrix products and convolutions
     {"window_rows", schedule_window_rows},        // windows along the vectors: pooling with the channels first
     {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions

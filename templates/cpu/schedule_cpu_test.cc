@@ -106,7 +106,27 @@ TEST(ScheduleCpu, Products) {
   expect_equal(product(3, 17, 20, 9, false, false), "matmul");
   expect_equal(product(3, 17, 45, 9, true, false), "matmul");
   expect_equal(product(2, 5, 40, 8, true, true), "matmul");
-  expect_equal(product(1, 1, 40, 50, true, false), "rows");  // scalar products
+}
+
+// Neither factor is known, and both are read along the sum.
+TEST(ScheduleCpu, ProductsOfRows) {
+  for (const char* cpu : {"x86-64-v4", "x86-64-v3", "generic"}) {
+    expect_equal(product(1, 1, 40, 50, true, false), "row_products", cpu);
+    expect_equal(product(3, 1, 19, 64, true, false), "row_products", cpu);
+    expect_equal(product(1, 3, 31, 70, true, false), "row_products", cpu);
+    expect_equal(product(2, 7, 37, 100, true, false), "row_products", cpu);
+  }
+}
+
+// With more rows the other one is turned, tile by tile, in front of each panel.
+TEST(ScheduleCpu, ProductsWithTurnedPanels) {
+  for (const char* cpu : {"x86-64-v4", "x86-64-v3", "generic"})
+    for (const int64_t columns : {16, 17, 50, 112, 200})
+      for (const int64_t terms : {16, 40, 67}) {
+        expect_equal(product(1, 30, columns, terms, true, false), "matmul", cpu);
+        expect_equal(product(2, 9, columns, terms, true, false), "matmul", cpu);
+      }
+  expect_equal(product(1, 40, 2000, 30, true, false), "matmul");
 }
 
 TEST(ScheduleCpu, Pools) {

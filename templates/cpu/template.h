@@ -29,6 +29,9 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
 /// Sums of products of f32 with known weights and few columns, whose terms lie side by side. Declines under strict_fp, costly
 /// epilogues, pieces of fewer than 8 terms, and columns enough to fill vectors.
 std::optional<Scheduled> schedule_dots(const TemplateArgs& a);
+/// Sums of products of f32 that lie side by side along the sum in both factors, neither known. Declines under strict_fp, many rows on
+/// both sides, short sums, and costly epilogues.
+std::optional<Scheduled> schedule_row_products(const TemplateArgs& a);
 /// Sums of products of f32 with known weights that are numbers of few bits (few_bits.h). Declines under strict_fp, batches,
 /// and a border around the result.
 std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);

@@ -28,9 +28,7 @@ Ranges ranges_of(const Stage& s) {
   return r;
 }
 
-bool can_split(const Axis& a, int64_t size) {
-  return size > 1 && size < a.extent.value && a.extent.value % size == 0;
-}
+bool can_split(const Axis& a, int64_t size) { return size > 1 && size < a.extent.value && a.extent.value % size == 0; }
 
 bool divides(const Expr& e) {
   const Apply* a = as<Apply>(e);
