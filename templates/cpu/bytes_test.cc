@@ -138,6 +138,28 @@ TEST(Bytes, EveryCpu) {
   }
 }
 
+// Weights, scales and biases that come with a run are packed in front of the loops.
+TEST(Bytes, WeightsOfEveryRun) {
+  const auto expect_packed = [](const ByteConv& s, const char* family, const char* cpu = "x86-64-v4",
+                                bool all = false) {
+    TestFunction f = convolution(s);
+    f.constant[1] = false;
+    if (all) f.constant.assign(f.constant.size(), false);
+    expect_equal(f, family, cpu, operands(f));
+    EXPECT_NE(schedule_cpu(f.fn, f.constant, *find_cpu(cpu)).description.find("packed in every run"),
+              std::string::npos);
+  };
+  expect_packed({.c = 5, .oc = 37, .kernel = 1, .zero = 128}, "matmul");
+  expect_packed({.h = 19, .w = 19, .c = 6, .oc = 24, .stride = 2, .groups = 3}, "matmul");
+  expect_packed({.weights = DType::U8, .zero = 200, .weight_zero = 128}, "matmul");
+  expect_packed({.weights = DType::U8, .zero = 200, .weight_zero = 17}, "matmul", "x86-64-v4", true);
+  expect_packed({.x = DType::I8, .y = DType::I32, .run_time_zero = true}, "matmul");
+  for (const CpuModel& cpu : cpu_models()) {
+    expect_packed({.h = 9, .w = 9, .c = 12, .oc = 70, .zero = 3}, "matmul", std::string(cpu.name).c_str());
+    expect_packed({.h = 9, .w = 9, .c = 12, .oc = 70, .zero = 3}, "matmul", std::string(cpu.name).c_str(), true);
+  }
+}
+
 // Rows and columns in tiles, whole and cut; two rows of pixels together, and the last one alone; runs, one and several; signed.
 TEST(Bytes, Tiles) {
   const auto expect_tiles = [](const ByteConv& s, const char* described) {

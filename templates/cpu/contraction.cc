@@ -66,7 +66,7 @@ void ContractionBuilder::pack(Scheduled& s) {
 
 // --- chunks: outer axes, panels, row blocks, in this order
 Stmt ContractionBuilder::chunks() {
-  if (can_turn(m_) && !has_shared_rows(m_)) return turned();
+  if ((can_turn(m_) && !has_shared_rows(m_)) || should_copy(m_, plan_)) return panel_by_panel();
   const Var chunk = make_var("part");
   const bool per_panel = m_.right != Contraction::Right::Repacked;
   const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
@@ -103,7 +103,7 @@ Stmt ContractionBuilder::chunks() {
 }
 
 // Each panel is copied when its turn comes; chunks have several, in the same memory.
-Stmt ContractionBuilder::turned() {
+Stmt ContractionBuilder::panel_by_panel() {
   constexpr int64_t kMostChunks = 32;
   one_panel_ = true;
   packed_ = make_buffer(m_.q->name + "_panel", m_.type, {Dim(steps_ * columns_)}, Scope::Workspace);
@@ -124,7 +124,11 @@ Stmt ContractionBuilder::turned() {
     digit(v, a.extent.value, i == 0);
   }
   const Expr one = plan_.panels > 1 ? Expr(panel) : Expr(0);
-  const Stmt copy = comment("a panel of " + m_.q->name + ", turned", turned_panel(m_, columns_, at_, one, packed_, 0));
+  const std::string what = "a panel of " + m_.q->name;
+  const Stmt copy = m_.right == Contraction::Right::Direct
+                        ? comment(what, copied_panel(m_, columns_, at_, one, packed_))
+                        : comment(what + ", turned", turned_panel(m_, columns_, at_, one, packed_, 0));
+  m_.right = Contraction::Right::Repacked;
   Stmt body = seq({copy, panel_rows(one, nullptr)});
   if (groups > 1) {
     const Expr begin = Expr(group) * Expr(plan_.panels) / Expr(groups),

@@ -61,6 +61,14 @@ bool can_turn(const Contraction& m);
 Stmt turned_panel(const Contraction& m, int64_t columns, std::vector<std::pair<Var, Expr>> at, const Expr& panel,
                   const Buffer& to, const Expr& begin);
 
+struct ContractionPlan;
+/// Does a copy of each panel of a Direct right factor pay? Measured on Zen 4, 512 terms, 1000 columns: 0.53 of the time for 64 rows; 128
+/// rows, 768 terms, 3072 columns: 0.85; 128 rows, 3072 terms, 768 columns: 1.07.
+bool should_copy(const Contraction& m, const ContractionPlan& plan);
+/// The same of such a factor, to the begin of `to`.
+Stmt copied_panel(const Contraction& m, int64_t columns, std::vector<std::pair<Var, Expr>> at, const Expr& panel,
+                  const Buffer& to);
+
 /// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
 struct ContractionPlan {
   Tile tile;

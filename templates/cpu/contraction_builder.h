@@ -25,7 +25,7 @@ class ContractionBuilder {
   Stmt chunks();
   Stmt in_shared_rows();
   Stmt repacked();
-  Stmt turned();
+  Stmt panel_by_panel();
   Stmt all_panels();
   Stmt panel_rows(const Expr& panel, const Var& chunk);
   Stmt with_prefetch(const Expr& index, const std::function<Stmt()>& make);

@@ -49,8 +49,8 @@ std::optional<RowProducts> match(const TemplateArgs& a) {
   RowProducts r{*a.canonical, {}, {}, {}, {}, {}, {}};
   Canonical& c = r.c;
   const Apply* product = as<Apply>(c.value);
-  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != DType::F32 || c.out->dtype != DType::F32 || c.border ||
-      !product || product->op != Op::Mul || is_costly(c.epilogue))
+  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != DType::F32 || c.out->dtype != DType::F32 ||
+      c.border || !product || product->op != Op::Mul || is_costly(c.epilogue))
     return {};
   const Load *x = as<Load>(product->args[0]), *w = as<Load>(product->args[1]);
   std::vector<Var> vars = vars_of(c.axes);
@@ -75,13 +75,15 @@ std::optional<RowProducts> match(const TemplateArgs& a) {
   }
   Expr x_index = x->index[0], w_index = w->index[0];
   std::vector<Axis> sum = c.raxes;
-  std::stable_sort(sum.begin(), sum.end(), [&](const Axis& p, const Axis& q) { return w_at->of(p.var) > w_at->of(q.var); });
+  std::stable_sort(sum.begin(), sum.end(),
+                   [&](const Axis& p, const Axis& q) { return w_at->of(p.var) > w_at->of(q.var); });
   merge_axes(sum, {}, {&x_index, &w_index});
   if (a.options.open_axes.empty()) {
     merge_axes(columns, {&c.epilogue, &c.init}, {&w_index, &c.out_index});
     merge_axes(r.rows, {&c.epilogue, &c.init}, {&x_index, &c.out_index});
   }
-  if (columns.size() != 1 || r.rows.size() > 1 || !offset_of(c.out_index, vars_of(joined(r.outer, joined(r.rows, columns)))))
+  if (columns.size() != 1 || r.rows.size() > 1 ||
+      !offset_of(c.out_index, vars_of(joined(r.outer, joined(r.rows, columns)))))
     return {};
   r.column = columns[0];
   r.lane = sum.back();
@@ -98,7 +100,8 @@ std::optional<RowProducts> match(const TemplateArgs& a) {
 // Is it faster than to turn one of them first?
 bool pays(const RowProducts& r) {
   const auto open = [](const Axis& x) { return is_open(x.extent.value); };
-  const bool any_open = std::any_of(r.outer.begin(), r.outer.end(), open) || std::any_of(r.rows.begin(), r.rows.end(), open) ||
+  const bool any_open = std::any_of(r.outer.begin(), r.outer.end(), open) ||
+                        std::any_of(r.rows.begin(), r.rows.end(), open) ||
                         std::any_of(r.pieces.begin(), r.pieces.end(), open) || open(r.column) || open(r.lane);
   const int64_t rows = points(r.rows), terms = points(r.pieces) * r.lane.extent.value;
   const bool few = r.rows.empty() || (rows <= kMostRows && rows * kTermsPerRow <= terms);
@@ -118,9 +121,13 @@ Plan decide(const RowProducts& r, const TemplateArgs& a) {
       "rows", [&] { return std::min(kMostTileRows, most_rows); }, 1, most_rows);
   p.columns = a.plan.in_range(
       "columns",
-      [&] { return std::min({std::max<int64_t>((a.cpu.vector_registers - p.rows - 1) / (p.rows + 1), 1), kMostTileColumns, all}); }, 1,
-      std::min<int64_t>(all, 64));
-  const int64_t work = points(r.outer) * most_rows * all * points(r.pieces) * r.lane.extent.value, tiles = all / p.columns;
+      [&] {
+        return std::min(
+            {std::max<int64_t>((a.cpu.vector_registers - p.rows - 1) / (p.rows + 1), 1), kMostTileColumns, all});
+      },
+      1, std::min<int64_t>(all, 64));
+  const int64_t work = points(r.outer) * most_rows * all * points(r.pieces) * r.lane.extent.value,
+                tiles = all / p.columns;
   p.parts = a.plan.in_range(
       "parts",
       [&]() -> int64_t {
@@ -146,7 +153,8 @@ class Builder {
     if (p_.parts == 1) {
       body = loop(t, whole, body);
     } else {
-      const Expr begin = Expr(part) * Expr(whole) / Expr(p_.parts), end = (Expr(part) + Expr(1)) * Expr(whole) / Expr(p_.parts);
+      const Expr begin = Expr(part) * Expr(whole) / Expr(p_.parts),
+                 end = (Expr(part) + Expr(1)) * Expr(whole) / Expr(p_.parts);
       body = loop(t, end - begin, body, ForKind::Serial, begin);
     }
     body = chunks(body, part, p_.parts);
@@ -193,7 +201,8 @@ class Builder {
       const Stmt one = loop(n, columns, f(at, {i, ramp(Expr(n) * lanes())}), ForKind::Unroll);
       return loop(i, count, one, ForKind::Unroll);
     };
-    const Stmt start = each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
+    const Stmt start =
+        each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
     Stmt add = over_lanes("v", r_.lane.extent.value, [&](const Expr& base, const Expr& some) {
       return each([&](const Point& at, const Exprs& sum) {
         return store(acc, sum, vector_form(r_.product, {at, r_.lane.var, base, some, {}}), Op::Add, some);
@@ -221,11 +230,13 @@ std::optional<Scheduled> schedule_row_products(const TemplateArgs& a) {
   if (!r || !pays(*r)) return {};
   const Plan p = decide(*r, a);
   Scheduled s;
-  const int64_t work = points(r->outer) * points(r->rows) * r->column.extent.value * points(r->pieces) * r->lane.extent.value;
+  const int64_t work =
+      points(r->outer) * points(r->rows) * r->column.extent.value * points(r->pieces) * r->lane.extent.value;
   s.body = Builder(*r, p, work >= kParallelThreshold).build();
   bind_operands(s, r->c);
   s.family = "row_products";
-  s.description = to_text(p.rows) + " rows by " + to_text(p.columns) + " columns, a vector of partial sums each; both are read along the sum";
+  s.description = to_text(p.rows) + " rows by " + to_text(p.columns) +
+                  " columns, a vector of partial sums each; both are read along the sum";
   return s;
 }
 

@@ -58,6 +58,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"dots", schedule_dots},                      // sums of products of few columns, in vectors along the sum
     {"row_products", schedule_row_products},      // rows times rows, neither known
     {"contraction", schedule_contraction},        // sums of products: matrix products and convolutions
+    {"packed_at_run", schedule_packed_at_run},    // the same, of weights that nobody knows
     {"window_rows", schedule_window_rows},        // windows along the vectors: pooling with the channels first
     {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions
     {"rows", schedule_rows},              // reductions along the memory's order: softmax, normalisation

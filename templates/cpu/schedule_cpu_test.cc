@@ -118,6 +118,24 @@ TEST(ScheduleCpu, ProductsOfRows) {
   }
 }
 
+// Weights that come with every run: panels of them are turned, or they are packed in front of the loops.
+TEST(ScheduleCpu, ConvolutionsByOperands) {
+  const auto expect_by_operand = [](const ConvShape& s, const char* family, const char* described) {
+    for (const char* cpu : {"x86-64-v4", "x86-64-v3", "generic"}) {
+      TestFunction f = convolution(s);
+      f.constant[1] = false;
+      expect_equal(f, family, cpu);
+      const std::string text = schedule_cpu(f.fn, f.constant, *find_cpu(cpu)).description;
+      EXPECT_NE(text.find(described), std::string::npos) << cpu << ": " << text;
+    }
+  };
+  expect_by_operand({.h = 9, .w = 21, .c = 17, .oc = 40}, "matmul", "copied to panels first");
+  expect_by_operand({.h = 12, .w = 11, .c = 16, .oc = 24, .stride = 2, .dilation = 2, .residual = true, .border = 1},
+                    "matmul", "copied to panels first");
+  expect_by_operand({.h = 12, .w = 11, .c = 24, .oc = 24, .groups = 24}, "window", "packed in every run");
+  expect_by_operand({.h = 9, .w = 9, .c = 12, .oc = 48, .groups = 3, .images = 2}, "matmul", "copied to panels first");
+}
+
 // With more rows the other one is turned, tile by tile, in front of each panel.
 TEST(ScheduleCpu, ProductsWithTurnedPanels) {
   for (const char* cpu : {"x86-64-v4", "x86-64-v3", "generic"})

@@ -26,6 +26,9 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 /// Sums of products of f32 or bytes. Declines if no axis of at least 4 has unit stride in the result, if both factors
 /// read that axis or none does, or if an index is not affine.
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+/// Sums of products that schedule_contraction takes if one factor is known: it is packed in every run. Declines where each weight is used
+/// a few times only, and results that end early.
+std::optional<Scheduled> schedule_packed_at_run(const TemplateArgs& a);
 /// Sums of products of f32 with known weights and few columns, whose terms lie side by side. Declines under strict_fp, costly
 /// epilogues, pieces of fewer than 8 terms, and columns enough to fill vectors.
 std::optional<Scheduled> schedule_dots(const TemplateArgs& a);
