@@ -110,8 +110,10 @@ class Joiner {
       if (longer.outputs != stages[end].outputs || !canonicalize(longer)) break;
       end++;
     }
+    if (end - begin < stages.size()) return end;
     // No template knows the whole function, or nobody would ask for its parts.
-    return end - begin == stages.size() ? begin + 1 : end;
+    const bool moved = end - begin > 2 && as<Load>(stages[end - 1].values[0]);
+    return moved ? end - 1 : begin + 1;
   }
 
   void add_group(size_t begin, size_t end) {

@@ -160,6 +160,43 @@ TEST(Bytes, WeightsOfEveryRun) {
   }
 }
 
+// A stage that stores element [c, h, w] of `from` as [h, w, c] of `to`, or back.
+Stage moved(const Buffer& from, const Buffer& to, bool back) {
+  Stage s;
+  s.name = "transpose";
+  s.axes = axes_of("t", static_dims(to->shape));
+  const Exprs i = vars(s.axes);
+  s.values = {load(from, back ? Exprs{i[1], i[2], i[0]} : Exprs{i[2], i[0], i[1]})};
+  s.outputs = {to};
+  return s;
+}
+
+// Transposes around a sum are parts of their own.
+TEST(Bytes, MovesAreApart) {
+  const auto expect_parts = [](const ByteConv& s, bool first, bool last, const std::string& parts) {
+    TestFunction f = convolution(s);
+    if (first) {
+      const Buffer x = f.fn.inputs[0];
+      f.fn.inputs[0] = make_buffer("x0", s.x, to_shape({s.c, s.h, s.w}));
+      f.fn.stages.insert(f.fn.stages.begin(), moved(f.fn.inputs[0], x, false));
+    }
+    if (last) {
+      const Buffer y = f.fn.outputs[0];
+      const Dims d = static_dims(y->shape);
+      f.fn.outputs[0] = make_buffer("transpose", y->dtype, to_shape({d[2], d[0], d[1]}));
+      f.fn.stages.push_back(moved(y, f.fn.outputs[0], true));
+    }
+    expect_equal(f, "stages", "x86-64-v4", operands(f));
+    EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4")).description, "stage by stage: " + parts);
+  };
+  const ByteConv dense = {.h = 9, .w = 20, .c = 24, .oc = 37, .kernel = 1, .zero = 7},
+                 depthwise = {.h = 9, .w = 20, .c = 24, .oc = 24, .groups = 24, .zero = 7};
+  expect_parts(dense, true, false, "transpose, matmul");
+  expect_parts(dense, false, true, "matmul, transpose");
+  expect_parts(dense, true, true, "transpose, stages");
+  expect_parts(depthwise, false, true, "window, transpose");
+}
+
 // Rows and columns in tiles, whole and cut; two rows of pixels together, and the last one alone; runs, one and several; signed.
 TEST(Bytes, Tiles) {
   const auto expect_tiles = [](const ByteConv& s, const char* described) {

@@ -16,6 +16,8 @@ namespace tc {
 namespace {
 
 constexpr int64_t kFewestUses = 8;  // of a packed weight: to copy it costs as much as to multiply by it several times
+constexpr int64_t kMostCopies =
+    4;  // with padding, of an operand's elements: pixels of overlapping windows are no weights
 
 // Flags of the operands, where those that `factor` reads are known; null: the other one reads them, too, or all of them are known anyway.
 std::optional<std::vector<bool>> with_factor(const TemplateArgs& a, const Expr& factor, const Expr& other) {
@@ -56,12 +58,14 @@ class AtRun {
   /// Null if nothing is left to be packed in a run, if a packed tensor needs another one, or if weights are used too few times.
   std::optional<Scheduled> run() {
     std::vector<Buffer> kept, ours;
-    for (const Buffer& b : s_.prologue.outputs)
-      (is_known(part_of(s_.prologue, {b})) ? kept : ours).push_back(b);
-    int64_t elements = 0;
-    for (const Buffer& b : ours) elements += num_elements(static_dims(b->shape));
+    for (const Buffer& b : s_.prologue.outputs) (is_known(part_of(s_.prologue, {b})) ? kept : ours).push_back(b);
+    int64_t elements = 0, given = 0;
+    for (const Buffer& b : ours) {
+      elements += num_elements(static_dims(b->shape));
+      for (const Buffer& x : part_of(s_.prologue, {b}).inputs) given += num_elements(static_dims(x->shape));
+    }
     const Canonical& c = *a_.canonical;
-    if (points(c.axes) * points(c.raxes) < kFewestUses * elements) return {};
+    if (points(c.axes) * points(c.raxes) < kFewestUses * elements || elements > kMostCopies * given) return {};
     if (ours.empty() || s_.prologue.stages.size() != s_.prologue.outputs.size()) return {};
     const TensorFn packing = part_of(s_.prologue, ours);
     Stmts loops;
@@ -92,8 +96,9 @@ class AtRun {
   static Stmt with_quads(const Stmt& s) {
     return rewrite(s, {}, [](const Stmt& x) -> Stmt {
       const For* f = as<For>(x);
-      return f && as<Store>(f->body) && is_const(f->extent, 4) ? loop(f->var, f->extent, f->body, ForKind::Unroll, f->begin)
-                                                              : Stmt();
+      return f && as<Store>(f->body) && is_const(f->extent, 4)
+                 ? loop(f->var, f->extent, f->body, ForKind::Unroll, f->begin)
+                 : Stmt();
     });
   }
 
@@ -144,7 +149,8 @@ std::optional<Scheduled> schedule_packed_at_run(const TemplateArgs& a) {
   const auto forget = [&] {
     if (planner) planner->forget_from(mark);
   };
-  const auto packed = [&](const std::vector<bool>& known, auto&& make, const PlanEntry& plan) -> std::optional<Scheduled> {
+  const auto packed = [&](const std::vector<bool>& known, auto&& make,
+                          const PlanEntry& plan) -> std::optional<Scheduled> {
     auto s = make(TemplateArgs{a.fn, a.canonical, known, a.cpu, a.options, false, plan});
     if (s && !s->prologue.stages.empty())
       if (auto made = AtRun(a, std::move(*s)).run()) return made;

@@ -27,6 +27,12 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(fn, a.constant_input, part, false);
 }
 
+std::optional<Scheduled> schedule_moves(const TemplateArgs& a) {
+  return schedule_moves_apart(a, [&](const TensorFn& fn, const std::vector<bool>& constant) {
+    return schedule_cpu(fn, constant, a.cpu, a.options);
+  });
+}
+
 // Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
 // is costly fills vectors in a stage of its own.
 std::optional<TemplateArgs> with_few_columns(const TemplateArgs& a) {
@@ -58,6 +64,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"dots", schedule_dots},                      // sums of products of few columns, in vectors along the sum
     {"row_products", schedule_row_products},      // rows times rows, neither known
     {"contraction", schedule_contraction},        // sums of products: matrix products and convolutions
+    {"moves_apart", schedule_moves},              // sums of products of bytes, and moves around them
     {"packed_at_run", schedule_packed_at_run},    // the same, of weights that nobody knows
     {"window_rows", schedule_window_rows},        // windows along the vectors: pooling with the channels first
     {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions

@@ -4,6 +4,7 @@
 #include "passes/schedule/planner.h"
 #include "templates/canonical.h"
 #include "templates/cpu/cpu_model.h"
+#include "templates/join_stages.h"
 #include "templates/packed.h"
 
 namespace tc {
@@ -42,6 +43,9 @@ std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a);
 /// Sums of which a result takes every s-th term. Declines without a condition of that form, and if no other template takes the parts.
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);
+/// Sums of products of bytes with a move in front of them or behind them: part by part. Declines others, and moves in front of what is no
+/// product that schedule_contraction takes.
+std::optional<Scheduled> schedule_moves_apart(const TemplateArgs& a, const SchedulePart& part);
 /// Windows along the vectors. Declines others than f32 maxima, minima and sums (sums under strict_fp), wide strides,
 /// long and short rows, and what schedule_window does in fewer steps.
 std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a);
