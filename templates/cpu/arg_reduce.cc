@@ -6,6 +6,10 @@
 //     y[column] = what follows from best and index    one after the other, in their own type
 //
 // The last block ends where the columns end, and so overlaps the one before.
+//
+// Where what is compared lies side by side, and is short (classes that come last), a block of it is turned first:
+//
+//     turned[r, i] = x[column i, r]                   element by element, on the stack
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -21,12 +25,19 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
+constexpr int64_t kMostTurned = 1024;  // elements, on the stack
+constexpr int64_t kShort = 32;         // rows of more are compared in vectors along them (arg_rows.cc)
+
 struct ArgReduce {
   Rows r;
   Axis n;                   // columns, side by side
   std::vector<Axis> outer;  // the other ones
   TupleLanes lanes;         // over n
   std::vector<RowStep> results;
+  // Of a block that is turned: where its elements are read from, and the numbers of the block, which `lanes` reads `turned` by.
+  Expr from;
+  Buffer turned;
+  Var first = make_var("first"), size = make_var("size");
   const Axis& along() const { return r.columns[0]; }
 };
 
@@ -39,10 +50,10 @@ struct ArgReducePlan {
 ArgReducePlan decide(const ArgReduce& p, const PlanEntry& plan) {
   constexpr int64_t kMostVectors = 8, kMostParts = 16;
   ArgReducePlan d;
-  const int64_t vectors = p.n.extent.value / kMaxLanes;
+  int64_t vectors = std::min(p.n.extent.value / kMaxLanes, kMostVectors);
+  if (p.from) vectors = std::min(vectors, kMostTurned / (p.along().extent.value * kMaxLanes));
   d.columns = plan.in_range(
-      "columns", [&] { return std::min<int64_t>(vectors, 4) * kMaxLanes; }, kMaxLanes,
-      std::min(vectors, kMostVectors) * kMaxLanes, kMaxLanes);
+      "columns", [&] { return std::min<int64_t>(vectors, 4) * kMaxLanes; }, kMaxLanes, vectors * kMaxLanes, kMaxLanes);
   const int64_t most = ceil_div(p.n.extent.value, d.columns) / 2;
   const int64_t outer = p.outer.empty() ? 1 : p.outer[0].extent.value;
   const bool pays = points(p.r.c.axes) * p.along().extent.value >= kParallelThreshold;
@@ -73,6 +84,28 @@ bool find_columns(ArgReduce& p) {
   return p.n.var && p.n.extent.value >= kMaxLanes;
 }
 
+// What the reduction reads along its rows, as if it were turned, block by block; null where that is not one load.
+std::optional<RowStep> turned(ArgReduce& p, RowStep reduce) {
+  if (p.along().extent.value >= kShort) return {};
+  std::vector<const Load*> crossed;
+  for (const RowComponent& c : reduce.tuple)
+    for (const Load* l : loads_of(c.value))
+      if (uses_var(l->index[0], p.n.var)) crossed.push_back(l);
+  if (crossed.size() != 1 || crossed[0]->index.size() != 1) return {};
+  const Load* l = crossed[0];
+  const auto at = affine_in(l->index[0], {p.n.var, p.along().var});
+  if (!at || at->coefficients[1] != 1) return {};
+  p.from = load(l->buffer, l->index);
+  p.turned = make_buffer(l->buffer->name + "_turned", l->buffer->dtype, {Dim(kMostTurned)}, Scope::Stack);
+  const Expr read = load(p.turned, {Expr(p.along().var) * Expr(p.size) + (Expr(p.n.var) - Expr(p.first))});
+  for (RowComponent& c : reduce.tuple)
+    c.value = rewrite(c.value, [&](const Expr& e) -> Expr {
+      const Load* x = as<Load>(e);
+      return x && x->buffer == l->buffer && structurally_equal(x->index[0], l->index[0]) ? read : Expr();
+    });
+  return reduce;
+}
+
 std::optional<ArgReduce> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
   if (!r || !is_tuple_reduction(*r)) return {};
@@ -82,6 +115,8 @@ std::optional<ArgReduce> match(const TemplateArgs& a) {
   p.results.assign(p.r.steps.begin() + 1, p.r.steps.end());
   if (!find_columns(p)) return {};
   auto lanes = tuple_in_lanes(reduce, p.along().var, p.along().var, p.n.var);
+  const auto other = lanes ? std::nullopt : turned(p, reduce);
+  if (other) lanes = tuple_in_lanes(*other, p.along().var, p.along().var, p.n.var);
   if (!lanes) return {};
   p.lanes = std::move(*lanes);
   return p;
@@ -136,7 +171,21 @@ class Builder {
     });
     Stmt body = seq({start, loop(p_.along().var, p_.along().extent, join), results(begin)});
     for (const Buffer& b : acc_) body = alloc(b, body);
-    return body;
+    return p_.from ? in_turned(begin, body) : body;
+  }
+
+  Stmt in_turned(const Expr& begin, const Stmt& body) {
+    const Var i = make_var("i"), r = make_var(p_.along().var->name);
+    Point at = at_;
+    at.push_back({p_.n.var, begin + Expr(i)});
+    at.push_back({p_.along().var, Expr(r)});
+    const Buffer memory =
+        make_buffer(p_.turned->name, p_.turned->dtype, {Dim(p_.along().extent.value * size_)}, Scope::Stack);
+    const Stmt copy =
+        loop(i, size_,
+             loop(r, p_.along().extent, store(memory, {Expr(r) * Expr(size_) + Expr(i)}, scalar_form(p_.from, at))));
+    const Stmt read = substitute(body, {{p_.first.get(), begin}, {p_.size.get(), Expr(size_)}});
+    return alloc(memory, seq({copy, substitute_buffers(read, {{p_.turned.get(), memory}})}));
   }
 
   Stmt over_vectors(const std::function<Stmt(const Var& v)>& body) const {
@@ -188,7 +237,8 @@ std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a) {
   s.body = Builder(*p, plan).build();
   bind_rows(s, p->r, a.fn);
   s.family = "places";
-  s.description = to_text(plan.columns) + " columns at a time, in vectors";
+  s.description = to_text(plan.columns) +
+                  (p->from ? " rows at a time, turned into columns, in vectors" : " columns at a time, in vectors");
   return s;
 }
 

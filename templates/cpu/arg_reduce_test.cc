@@ -41,6 +41,18 @@ TEST(CpuArgReduce, NanIsTheExtreme) {
   testing::expect_equal(f, "places", "x86-64-v4", {std::make_shared<const TensorData>(std::move(t.data))});
 }
 
+// Classes that come last.
+TEST(CpuArgReduce, ShortRowsAreTurned) {
+  for (const int64_t classes : {2, 3, 7, 19, 31})
+    for (const char* op : {"ArgMax", "ArgMin"})
+      for (const bool last : {false, true})
+        for (const char* cpu : {"generic", "x86-64-v3", "x86-64-v4"})
+          testing::expect_equal(extreme(op, {50, classes}, 1, last), "places", cpu);
+  testing::expect_equal(extreme("ArgMax", {2, 9, 33, 21}, -1, false), "places");
+  testing::expect_equal(extreme("ArgMax", {9000, 5}, -1, false), "places");
+  testing::expect_equal(extreme("ArgMax", {15, 21}, -1, false), "naive");
+}
+
 TEST(CpuArgReduce, AlongRows) {
   for (const int64_t columns : {32, 33, 50, 64, 65, 79, 127, 128, 200, 513, 1000})
     for (const char* op : {"ArgMax", "ArgMin"})

@@ -104,10 +104,10 @@ Stmt ContractionBuilder::chunks() {
 
 // Each panel is copied when its turn comes; chunks have several, in the same memory.
 Stmt ContractionBuilder::panel_by_panel() {
-  constexpr int64_t kMostChunks = 32;
+  constexpr int64_t kMostChunks = 16;  // each has memory of its own
   one_panel_ = true;
   packed_ = make_buffer(m_.q->name + "_panel", m_.type, {Dim(steps_ * columns_)}, Scope::Workspace);
-  const int64_t groups = std::clamp<int64_t>(kMostChunks / points(m_.outer), 1, plan_.panels),
+  const int64_t groups = plan_.parallel ? std::clamp<int64_t>(kMostChunks / points(m_.outer), 1, plan_.panels) : 1,
                 total = points(m_.outer) * groups;
   const Var chunk = make_var("part"), panel = make_var("nb"), group = make_var("group");
   std::vector<std::pair<Var, Expr>> lets;

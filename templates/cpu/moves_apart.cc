@@ -21,9 +21,8 @@ bool moves(const Stage& s) {
 bool sums_bytes(const Stage& s) {
   if (s.kind != Stage::Kind::Reduce || s.outputs.size() != 1 || s.outputs[0]->dtype != DType::I32) return false;
   const auto loads = loads_of(s.values[0]);
-  return std::any_of(loads.begin(), loads.end(), [](const Load* l) {
-    return l->buffer->dtype == DType::I8 || l->buffer->dtype == DType::U8;
-  });
+  return std::any_of(loads.begin(), loads.end(),
+                     [](const Load* l) { return l->buffer->dtype == DType::I8 || l->buffer->dtype == DType::U8; });
 }
 
 // The function behind its first stage, whose result is an operand.

@@ -1,5 +1,5 @@
 // Products of rows with rows: what is summed lies side by side in both factors, of which none is known while compiling (a matrix times
-// another one transposed; the scores of one query).
+// another one transposed; the scores of one query). And other sums over rows of two operands: distances.
 //
 //   for batches, parts of the columns:                         shared among threads
 //     for columns, NR at a time; for rows, MR at a time:
@@ -36,7 +36,8 @@ struct RowProducts {
   Axis column;               // that of the other
   std::vector<Axis> pieces;  // of the sum, around `lane`
   Axis lane;
-  Expr product;
+  Expr term;               // of a load of each
+  bool is_product = true;  // there are other forms, which many rows are for
 };
 
 std::vector<Axis> joined(std::vector<Axis> a, const std::vector<Axis>& b) {
@@ -44,36 +45,65 @@ std::vector<Axis> joined(std::vector<Axis> a, const std::vector<Axis>& b) {
   return a;
 }
 
+// The two loads that terms are made of; null where there are others, or where a term depends on its position.
+struct Factors {
+  Expr x, w;
+  bool is_product;
+};
+std::optional<Factors> factors(const TemplateArgs& a) {
+  const Canonical& c = *a.canonical;
+  const auto loads = loads_of(c.value);
+  if (loads.size() != 2) return {};
+  for (const Load* l : loads)
+    if (l->buffer->dtype != DType::F32) return {};
+  const Apply* k = as<Apply>(c.value);
+  const bool product = k && k->op == Op::Mul && as<Load>(k->args[0]) && as<Load>(k->args[1]);
+  if (product) {
+    const bool known = is_constant(k->args[0], c, a.constant_input) || is_constant(k->args[1], c, a.constant_input);
+    return known || is_costly(c.epilogue) ? std::nullopt : std::optional(Factors{k->args[0], k->args[1], true});
+  }
+  for (const auto* list : {&c.axes, &c.raxes})
+    for (const Axis& x : *list)
+      if (uses_as_value(c.value, x.var)) return {};
+  return Factors{load(loads[0]->buffer, loads[0]->index), load(loads[1]->buffer, loads[1]->index), false};
+}
+
+// `e` with other indices for its two loads.
+Expr read_at(const Expr& e, const Factors& f, const Expr& x_index, const Expr& w_index) {
+  return rewrite(e, [&](const Expr& v) -> Expr {
+    if (!as<Load>(v)) return {};
+    const bool is_x = structurally_equal(v, f.x);
+    return load(as<Load>(v)->buffer, {is_x ? x_index : w_index});
+  });
+}
+
 std::optional<RowProducts> match(const TemplateArgs& a) {
   if (!a.canonical || !a.canonical->value || a.options.strict_fp) return {};
   RowProducts r{*a.canonical, {}, {}, {}, {}, {}, {}};
   Canonical& c = r.c;
-  const Apply* product = as<Apply>(c.value);
-  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != DType::F32 || c.out->dtype != DType::F32 ||
-      c.border || !product || product->op != Op::Mul || is_costly(c.epilogue))
+  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != DType::F32 || c.out->dtype != DType::F32 || c.border)
     return {};
-  const Load *x = as<Load>(product->args[0]), *w = as<Load>(product->args[1]);
+  auto f = factors(a);
+  if (!f) return {};
   std::vector<Var> vars = vars_of(c.axes);
   for (const Axis& k : c.raxes) vars.push_back(k.var);
-  auto x_at = x ? offset_of(x->index[0], vars) : std::nullopt, w_at = w ? offset_of(w->index[0], vars) : std::nullopt;
-  if (!x_at || !w_at || x->buffer->dtype != DType::F32 || w->buffer->dtype != DType::F32 ||
-      is_constant(product->args[0], c, a.constant_input) || is_constant(product->args[1], c, a.constant_input))
-    return {};
-  // The columns are those of the factor with more of them.
+  auto x_at = offset_of(as<Load>(f->x)->index[0], vars), w_at = offset_of(as<Load>(f->w)->index[0], vars);
+  if (!x_at || !w_at) return {};
+  // The columns are those of the operand with more of them.
   const auto own = [&](const Offset& of, const Offset& other) {
     int64_t n = 1;
     for (const Axis& axis : c.axes)
       if (of.of(axis.var) != 0 && other.of(axis.var) == 0) n *= axis.extent.value;
     return n;
   };
-  if (own(*x_at, *w_at) > own(*w_at, *x_at)) std::swap(x, w), std::swap(x_at, w_at);
+  if (own(*x_at, *w_at) > own(*w_at, *x_at)) std::swap(f->x, f->w), std::swap(x_at, w_at);
   std::vector<Axis> columns;
   for (const Axis& axis : c.axes) {
     const bool in_x = x_at->of(axis.var) != 0, in_w = w_at->of(axis.var) != 0;
     if (!in_x && !in_w) return {};
     (in_x && in_w ? r.outer : in_x ? r.rows : columns).push_back(axis);
   }
-  Expr x_index = x->index[0], w_index = w->index[0];
+  Expr x_index = as<Load>(f->x)->index[0], w_index = as<Load>(f->w)->index[0];
   std::vector<Axis> sum = c.raxes;
   std::stable_sort(sum.begin(), sum.end(),
                    [&](const Axis& p, const Axis& q) { return w_at->of(p.var) > w_at->of(q.var); });
@@ -92,8 +122,9 @@ std::optional<RowProducts> match(const TemplateArgs& a) {
     const auto at = offset_of(index, vars_of(joined(joined(r.outer, r.rows), joined(columns, sum))));
     return at && at->of(r.lane.var) == 1;
   };
-  if (!steps_by_one(x_index) || !steps_by_one(w_index)) return {};
-  r.product = load(x->buffer, {x_index}) * load(w->buffer, {w_index});
+  r.term = read_at(c.value, *f, x_index, w_index);
+  r.is_product = f->is_product;
+  if (!steps_by_one(x_index) || !steps_by_one(w_index) || !has_vector_form(r.term, r.lane.var)) return {};
   return r;
 }
 
@@ -104,7 +135,7 @@ bool pays(const RowProducts& r) {
                         std::any_of(r.rows.begin(), r.rows.end(), open) ||
                         std::any_of(r.pieces.begin(), r.pieces.end(), open) || open(r.column) || open(r.lane);
   const int64_t rows = points(r.rows), terms = points(r.pieces) * r.lane.extent.value;
-  const bool few = r.rows.empty() || (rows <= kMostRows && rows * kTermsPerRow <= terms);
+  const bool few = r.rows.empty() || !r.is_product || (rows <= kMostRows && rows * kTermsPerRow <= terms);
   return !any_open && few && r.lane.extent.value >= kFewestLanes;
 }
 
@@ -205,7 +236,7 @@ class Builder {
         each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
     Stmt add = over_lanes("v", r_.lane.extent.value, [&](const Expr& base, const Expr& some) {
       return each([&](const Point& at, const Exprs& sum) {
-        return store(acc, sum, vector_form(r_.product, {at, r_.lane.var, base, some, {}}), Op::Add, some);
+        return store(acc, sum, vector_form(r_.term, {at, r_.lane.var, base, some, {}}), Op::Add, some);
       });
     });
     for (size_t i = r_.pieces.size(); i-- > 0;) add = loop(r_.pieces[i].var, r_.pieces[i].extent, add);

@@ -118,6 +118,25 @@ TEST(ScheduleCpu, ProductsOfRows) {
   }
 }
 
+// Distances of all rows to all others, known or not.
+TEST(ScheduleCpu, DistancesOfRows) {
+  const auto distances = [](const Dims& x, const Dims& w, bool known) {
+    FunctionBuilder b;
+    const Buffer p = b.input("x", x), q = b.input("w", w, known);
+    const Buffer y = b.reduce("distance", Op::Add, {x[0], w[0]}, {x[1]}, [&](const Exprs& i, const Exprs& r) {
+      const Expr d = load(p, {i[0], r[0]}) - load(q, {i[1], r[0]});
+      return d * d;
+    });
+    return b.take(
+        b.compute("half", {x[0], w[0]}, [&](const Exprs& i) { return load(y, i) * make_float(DType::F32, 0.5); }));
+  };
+  for (const char* cpu : {"x86-64-v4", "generic"})
+    for (const bool known : {false, true}) {
+      expect_equal(distances({7, 33}, {50, 33}, known), "row_products", cpu);
+      expect_equal(distances({90, 64}, {19, 64}, known), "row_products", cpu);
+    }
+}
+
 // Weights that come with every run: panels of them are turned, or they are packed in front of the loops.
 TEST(ScheduleCpu, ConvolutionsByOperands) {
   const auto expect_by_operand = [](const ConvShape& s, const char* family, const char* described) {
@@ -318,10 +337,10 @@ TEST(ScheduleCpu, StageByStage) {
 // What no template knows: the loops of the definition, rows shared among threads as soon as that is worth it.
 TEST(ScheduleCpu, PlainLoopsAreShared) {
   for (const int64_t columns : {16, 4096}) {
-    const Buffer x = make_buffer("x", DType::F32, {32, columns});
+    const Buffer x = make_buffer("x", DType::F32, {12, columns});
     Stage s;
     s.kind = Stage::Kind::Reduce;
-    s.axes = {{make_var("i"), Dim(32)}};
+    s.axes = {{make_var("i"), Dim(12)}};
     s.raxes = {{make_var("k"), Dim(columns)}};
     s.values = {load(x, {s.axes[0].var, s.raxes[0].var}), Expr(s.raxes[0].var)};
     s.combiner.lhs = {make_var("a", DType::F32), make_var("m")};
@@ -330,7 +349,7 @@ TEST(ScheduleCpu, PlainLoopsAreShared) {
     for (size_t k = 0; k < 2; k++)
       s.combiner.result.push_back(select(first, Expr(s.combiner.lhs[k]), Expr(s.combiner.rhs[k])));
     s.init = {lowest(DType::F32), Expr(0)};
-    s.outputs = {make_buffer("top", DType::F32, {32}), make_buffer("where", DType::I64, {32})};
+    s.outputs = {make_buffer("top", DType::F32, {12}), make_buffer("where", DType::I64, {12})};
     const TensorFn fn{{x}, {s}, s.outputs};
     Planner planner;
     const Scheduled made = schedule_cpu(fn, {false}, *find_cpu("generic"), {.planner = &planner});
