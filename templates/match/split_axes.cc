@@ -53,8 +53,7 @@ std::optional<Split> divided(const Stage& s, size_t stage) {
 
 // An axis of another stage's result, of which this one reads element v * size + w.
 std::optional<Split> read_by_two(const TensorFn& fn, const Stage& s) {
-  std::vector<Var> vars;
-  for (const Axis& a : s.axes) vars.push_back(a.var);
+  const std::vector<Var> vars = vars_of(s.axes);
   for (const Expr& e : expressions(s))
     for (const Load* l : loads_of(e)) {
       const Stage* from = producer(fn, l->buffer);
