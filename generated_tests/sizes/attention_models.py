@@ -90,3 +90,9 @@ def causal_heads_side_by_side(b):
 
 def batches_of_heads(b):
     heads_side_by_side(b, "batch", unidirectional=1)
+
+
+def narrow_heads(b):
+    """Heads that fill no vector."""
+    q, k, v = (b.input(name, ["batch", "seq", 24]) for name in "qkv")
+    b.output(b.op("MultiHeadAttention", q, k, v, num_heads=3, domain="com.microsoft"))

@@ -427,6 +427,7 @@ ENDLESS = prefix_models.ENDLESS + mask_models.ENDLESS + [
     (newer_trees, {"batch": (1, None)}), (newer_trees, {"batch": (1, 9)}), (attention_models.attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
     (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
     (recurrent, {"batch": (1, None)}), (recurrent_steps, {"batch": (1, None)}), (attention_models.attention, {"batch": (1, None), "seq": (1, 13)}),
+    (attention_models.narrow_heads, {"batch": (1, None), "seq": (1, 16)}), (attention_models.batches_of_heads, {"batch": (1, None), "seq": (1, 20)}),
     (contrib, {"batch": (1, 3), "seq": (1, None)}), (same_again, {"n": (1, None), "m": (1, 4)}), (same_again, {"n": (1, 5), "m": (1, None)}),
     (optimized, {"batch": (1, None), "seq": (1, 10)}), (lines_of_text, {"batch": (1, None), "width": (4, 37)}), (corners, {"n": (1, 7), "m": (1, None)}),
     (open_models.sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, None)}), (open_models.up_to_a_multiple, {"batch": (1, None), "h": (3, 11), "w": (4, 9)}),

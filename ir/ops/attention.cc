@@ -58,7 +58,7 @@ struct Attention {
     if (!causal && left < 0 && right < 0) return ok;
     Expr offset = past;
     if (op.has(7))
-      offset = op.in(7)({i[0]});
+      offset = op.in(7)({op.in(7).dims()[0] == 1 ? Expr(0) : i[0]});
     else if (past == 0 && op.has(6))
       offset = op.in(6)({i[0]}) - q.sequence;
     const Expr position = i[2] + offset;
@@ -93,7 +93,8 @@ void check_shapes(const Attention& a) {
   if (op.has(5) && op.in(5).dims() != Dims{a.q.batch, a.k.heads, a.past, a.v.size})
     op.reject("past_value does not fit V", 5);
   if (op.has(6) && op.has(4)) op.reject("nonpad_kv_seqlen cannot be combined with a past", 6);
-  if (op.has(7) && op.in(7).dims() != Dims{a.q.batch}) op.reject("a first position must be given for each batch", 7);
+  if (op.has(7) && op.in(7).dims() != Dims{a.q.batch} && op.in(7).dims() != Dims{1})
+    op.reject("a first position must be given for each batch, or one for all", 7);
   if (op.has(6) && op.in(6).dims() != Dims{a.q.batch}) op.reject("nonpad_kv_seqlen must have one value per batch", 6);
   if (op.has(9) && op.in(9).rank() != 0) op.reject("the number of keys must be a scalar", 9);
   if (op.has(8) && op.in(8).dims() != Dims{a.q.heads}) op.reject("a sink must be given for each head", 8);

@@ -1,6 +1,6 @@
 // Attention over keys whose number is known at run time: the definition with the numbers of queries and keys as operands.
 //   y = Attention(q, k, v) <is_causal = 1>        q, k, v counted by n   ->
-//       y = tc.attention(q, k, zeros behind v, , , , n for each batch, 0 for each batch)   or without zeros, behind n keys
+//       y = tc.attention(q, k, zeros behind v, , , , n for each batch, 0)   or without zeros, behind n keys
 //   y, k2, v2 = Attention(q, k, v, , past_k, past_v)   past counted by p   ->
 //       k2 = tc.append(past_k, k, n, p)   y = tc.attention(q, k2, v2, , , , p + n, p)
 // GroupQueryAttention and RotaryEmbedding of com.microsoft expand themselves (ir/ops/microsoft_language.cc) and get the
@@ -143,10 +143,8 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     Value* queries = count_along(g, q, sequence_axis(q), derived(name, "_queries"));
     if (lengths)
       first = add_op(g, n, "Sub", {lengths, queries}, derived(name, "_first"));
-    else if (is_open(batch))  // more than memory holds
-      first = each(g.add_constant(derived(name, "_none"), int64_constant({0})), "_first");
     else
-      first = g.add_constant(derived(name, "_first"), int64_constant(std::vector<int64_t>(size_t(batch), 0)));
+      first = g.add_constant(derived(name, "_first"), int64_constant({0}));
   }
   if (!lengths && !keys)
     lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");

@@ -223,6 +223,8 @@ bool share_memory(Attention& t) {
   const auto panels = [](const AttentionProduct& p) { return p.plan.panels * points(p.m.k) * p.plan.tile.columns; };
   const int64_t bytes = 4 * (panels(t.scores) + panels(t.result) + t.tile_rows * t.columns),
                 heads = points(t.outer) * t.groups;
+  // Chunks of batches without an upper bound become shares of what there is.
+  if (is_open(heads)) return true;
   for (int64_t each = 1; each <= heads; each++) {
     if (heads % each != 0 || heads / each * bytes > kMostBytes) continue;
     t.heads_per_chunk = each;
