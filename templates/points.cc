@@ -46,4 +46,14 @@ VarMap point_at(const std::vector<Axis>& axes, const Expr& number) {
   return at;
 }
 
+void ChunkDigits::take(const Var& v, const Expr& count, bool slowest) {
+  values_.push_back({v, slowest ? rest_ : apply(Op::Mod, {rest_, count})});
+  rest_ = rest_ / count;
+}
+
+Stmt ChunkDigits::around(Stmt body) const {
+  for (const auto& [v, value] : values_) body = let(v, value, body);
+  return body;
+}
+
 }  // namespace tc

@@ -23,4 +23,18 @@ Expr point_number(const std::vector<Axis>& axes, Expr outer = 0);
 /// The point of a number: the values of the axes' variables. Axes of one element are at 0.
 VarMap point_at(const std::vector<Axis>& axes, const Expr& number);
 
+/// The number of a chunk taken apart into what it counts, the fastest first.
+class ChunkDigits {
+ public:
+  explicit ChunkDigits(Expr number) : rest_(std::move(number)) {}
+  /// `v` counts to `count`. `slowest`: what is left is its value.
+  void take(const Var& v, const Expr& count, bool slowest);
+  /// The loops of a chunk, with the variables that it takes apart.
+  Stmt around(Stmt body) const;
+
+ private:
+  Expr rest_;
+  std::vector<std::pair<Var, Expr>> values_;
+};
+
 }  // namespace tc

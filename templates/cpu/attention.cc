@@ -61,19 +61,11 @@ class Builder {
     if (all_) body = let(all_name_, of_row(t_.seen->end, Expr(t_.rows - 1), {}), body);
     const int64_t each = t_.heads_per_chunk, chunks = points(t_.outer) * groups_ / each;
     const Var of_chunk = make_var("own");
-    Expr rest = Expr(part);
-    if (each > 1) rest = rest * Expr(each) + Expr(of_chunk);
-    std::vector<std::pair<Var, Expr>> lets;
-    if (groups_ > 1) {
-      lets.push_back({group, t_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(groups_)})});
-      rest = rest / Expr(groups_);
-    }
-    for (size_t i = t_.outer.size(); i-- > 0;) {
-      lets.push_back({t_.outer[i].var, i == 0 ? rest : apply(Op::Mod, {rest, Expr(t_.outer[i].extent)})});
-      rest = rest / Expr(t_.outer[i].extent);
-    }
+    ChunkDigits digits(each > 1 ? Expr(part) * Expr(each) + Expr(of_chunk) : Expr(part));
+    if (groups_ > 1) digits.take(group, Expr(groups_), t_.outer.empty());
+    for (size_t i = t_.outer.size(); i-- > 0;) digits.take(t_.outer[i].var, Expr(t_.outer[i].extent), i == 0);
     if (each == 1) body = in_memory(body);
-    for (const auto& [v, value] : lets) body = let(v, value, body);
+    body = digits.around(body);
     if (each > 1) body = in_memory(loop(of_chunk, each, body));
     if (t_.counted) body = let(n_name_, n_value_, body);
     s_.body = chunks == 1 ? substitute(body, {{part.get(), Expr(0)}}) : loop(part, chunks, body, ForKind::Parallel);

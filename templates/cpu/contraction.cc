@@ -71,30 +71,25 @@ Stmt ContractionBuilder::chunks() {
   const bool per_panel = m_.right != Contraction::Right::Repacked;
   const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
   const int64_t total = points(m_.outer) * inner;
-  Expr rest = Expr(chunk);
   const bool plain_panel = m_.outer.empty() && plan_.row_blocks == 1;
   const Var panel_var = plain_panel ? chunk : make_var("nb");
-  std::vector<std::pair<Var, Expr>> lets;
-  const auto digit = [&](const Var& v, int64_t count, bool slowest) {
-    lets.push_back({v, slowest ? rest : apply(Op::Mod, {rest, Expr(count)})});
-    rest = rest / Expr(count);
-  };
+  ChunkDigits digits{Expr(chunk)};
   if (per_panel && !plain_panel) {
     const bool several = plan_.panels > 1, outermost = m_.outer.empty();
     if (plan_.row_blocks > 1) block_ = make_var("rows");
-    if (several && plan_.panels_inside) digit(panel_var, plan_.panels, outermost && !block_);
-    if (block_) digit(block_, plan_.row_blocks, outermost && (!several || plan_.panels_inside));
-    if (several && !plan_.panels_inside) digit(panel_var, plan_.panels, outermost);
+    if (several && plan_.panels_inside) digits.take(panel_var, Expr(plan_.panels), outermost && !block_);
+    if (block_) digits.take(block_, Expr(plan_.row_blocks), outermost && (!several || plan_.panels_inside));
+    if (several && !plan_.panels_inside) digits.take(panel_var, Expr(plan_.panels), outermost);
   }
   for (size_t i = m_.outer.size(); i-- > 0;) {
     const Axis& a = m_.outer[i];
     const Var v = make_var(a.var->name);
     at_.push_back({a.var, Expr(v)});
-    digit(v, a.extent.value, i == 0);
+    digits.take(v, Expr(a.extent.value), i == 0);
   }
   const Expr one_panel = plan_.panels > 1 ? Expr(panel_var) : Expr(0);
   Stmt body = per_panel ? panel_rows(one_panel, chunk) : repacked();
-  for (const auto& [v, value] : lets) body = let(v, value, body);
+  body = digits.around(body);
   if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
   const Var shown = plain_panel ? make_var("nb") : chunk;
   body = substitute(body, {{chunk.get(), Expr(shown)}});
@@ -110,18 +105,13 @@ Stmt ContractionBuilder::panel_by_panel() {
   const int64_t groups = plan_.parallel ? std::clamp<int64_t>(kMostChunks / points(m_.outer), 1, plan_.panels) : 1,
                 total = points(m_.outer) * groups;
   const Var chunk = make_var("part"), panel = make_var("nb"), group = make_var("group");
-  std::vector<std::pair<Var, Expr>> lets;
-  Expr rest = Expr(chunk);
-  const auto digit = [&](const Var& v, int64_t count, bool slowest) {
-    lets.push_back({v, slowest ? rest : apply(Op::Mod, {rest, Expr(count)})});
-    rest = rest / Expr(count);
-  };
-  if (groups > 1) digit(group, groups, m_.outer.empty());
+  ChunkDigits digits{Expr(chunk)};
+  if (groups > 1) digits.take(group, Expr(groups), m_.outer.empty());
   for (size_t i = m_.outer.size(); i-- > 0;) {
     const Axis& a = m_.outer[i];
     const Var v = make_var(a.var->name);
     at_.push_back({a.var, Expr(v)});
-    digit(v, a.extent.value, i == 0);
+    digits.take(v, Expr(a.extent.value), i == 0);
   }
   const Expr one = plan_.panels > 1 ? Expr(panel) : Expr(0);
   const std::string what = "a panel of " + m_.q->name;
@@ -138,7 +128,7 @@ Stmt ContractionBuilder::panel_by_panel() {
     body = loop(panel, plan_.panels, body);
   }
   body = alloc(packed_, body);
-  for (const auto& [v, value] : lets) body = let(v, value, body);
+  body = digits.around(body);
   if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
   return loop(chunk, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
 }

@@ -198,17 +198,10 @@ class Builder {
     const int64_t total = points(r_.outer) * parts;
     if (total == 1) return body;
     const Var chunk = make_var("chunk");
-    std::vector<std::pair<Var, Expr>> lets;
-    Expr left = Expr(chunk);
-    if (parts > 1) {
-      lets.push_back({part, r_.outer.empty() ? left : apply(Op::Mod, {left, Expr(parts)})});
-      left = left / Expr(parts);
-    }
-    for (size_t i = r_.outer.size(); i-- > 0;) {
-      lets.push_back({r_.outer[i].var, i == 0 ? left : apply(Op::Mod, {left, Expr(r_.outer[i].extent)})});
-      left = left / Expr(r_.outer[i].extent);
-    }
-    for (const auto& [v, value] : lets) body = let(v, value, body);
+    ChunkDigits digits{Expr(chunk)};
+    if (parts > 1) digits.take(part, Expr(parts), r_.outer.empty());
+    for (size_t i = r_.outer.size(); i-- > 0;) digits.take(r_.outer[i].var, Expr(r_.outer[i].extent), i == 0);
+    body = digits.around(body);
     return loop(chunk, total, body, kind_);
   }
 
