@@ -12,6 +12,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/cpu/lane_sums.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/match/axes.h"
@@ -132,29 +133,10 @@ class Builder {
 
   // The sums of `count` rows from `first` on.
   Stmt tile(int64_t count, const Expr& first) const {
-    const Buffer acc = make_buffer("acc", DType::F32, {Dim(count), Dim(d_.columns() * kMaxLanes)}, Scope::Register);
-    const auto each = [&](const std::function<Stmt(const Point& at, const Exprs& sum)>& f) {
-      const Var i = make_var("i"), n = make_var("n");
-      Point at = at_;
-      if (first) at.push_back({d_.rows.back().var, first + Expr(i)});
-      if (d_.column) at.push_back({d_.column->var, Expr(n)});
-      const Stmt one = loop(n, d_.columns(), f(at, {i, ramp(Expr(n) * lanes())}), ForKind::Unroll);
-      return loop(i, count, one, ForKind::Unroll);
-    };
-    const Stmt start =
-        each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
-    Stmt add = over_lanes("v", d_.lane.extent.value, [&](const Expr& base, const Expr& lanes) {
-      return each([&](const Point& at, const Exprs& sum) {
-        return store(acc, sum, vector_form(d_.product, {at, d_.lane.var, base, lanes, {}}), Op::Add, lanes);
-      });
-    });
-    for (size_t i = d_.pieces.size(); i-- > 0;) add = loop(d_.pieces[i].var, d_.pieces[i].extent, add);
-    const Stmt finish = each([&](const Point& at, const Exprs& sum) {
-      Expr joined = apply(Op::ReduceAdd, {load(acc, sum)});
-      if (as_const_number(d_.c.init) != 0.0) joined = scalar_form(d_.c.init, at) + joined;
-      return store(d_.c.out, {index_at(d_.c.out_index, at)}, scalar_form(d_.c.epilogue, at, joined));
-    });
-    return alloc(acc, seq({start, add, finish}));
+    LaneTile t{at_, {}, {}, first, 0, count, d_.columns()};
+    if (first) t.row = d_.rows.back().var;
+    if (d_.column) t.column = d_.column->var;
+    return lane_sums({d_.c, d_.pieces, d_.lane, d_.product}, t);
   }
 
   const Dots& d_;

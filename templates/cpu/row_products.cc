@@ -15,6 +15,7 @@
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
 #include "support/text.h"
+#include "templates/cpu/lane_sums.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/match/axes.h"
@@ -216,29 +217,9 @@ class Builder {
 
   // The sums of `count` rows from `first` on with `columns` from `column` on.
   Stmt tile(int64_t count, const Expr& first, int64_t columns, const Expr& column) const {
-    const Buffer acc = make_buffer("acc", DType::F32, {Dim(count), Dim(columns * kMaxLanes)}, Scope::Register);
-    const auto each = [&](const std::function<Stmt(const Point& at, const Exprs& sum)>& f) {
-      const Var i = make_var("i"), n = make_var("n");
-      Point at = at_;
-      if (first) at.push_back({r_.rows[0].var, first + Expr(i)});
-      at.push_back({r_.column.var, column + Expr(n)});
-      const Stmt one = loop(n, columns, f(at, {i, ramp(Expr(n) * lanes())}), ForKind::Unroll);
-      return loop(i, count, one, ForKind::Unroll);
-    };
-    const Stmt start =
-        each([&](const Point&, const Exprs& sum) { return store(acc, sum, broadcast(zero(DType::F32))); });
-    Stmt add = over_lanes("v", r_.lane.extent.value, [&](const Expr& base, const Expr& some) {
-      return each([&](const Point& at, const Exprs& sum) {
-        return store(acc, sum, vector_form(r_.term, {at, r_.lane.var, base, some, {}}), Op::Add, some);
-      });
-    });
-    for (size_t i = r_.pieces.size(); i-- > 0;) add = loop(r_.pieces[i].var, r_.pieces[i].extent, add);
-    const Stmt finish = each([&](const Point& at, const Exprs& sum) {
-      Expr joined = apply(Op::ReduceAdd, {load(acc, sum)});
-      if (as_const_number(r_.c.init) != 0.0) joined = scalar_form(r_.c.init, at) + joined;
-      return store(r_.c.out, {index_at(r_.c.out_index, at)}, scalar_form(r_.c.epilogue, at, joined));
-    });
-    return alloc(acc, seq({start, add, finish}));
+    LaneTile t{at_, {}, r_.column.var, first, column, count, columns};
+    if (first) t.row = r_.rows[0].var;
+    return lane_sums({r_.c, r_.pieces, r_.lane, r_.term}, t);
   }
 
   const RowProducts& r_;
