@@ -4,18 +4,13 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/row_major.h"
 
 namespace tc {
 namespace {
 
 bool holds(const std::vector<Buffer>& list, const Buffer& b) {
   return std::find(list.begin(), list.end(), b) != list.end();
-}
-
-std::vector<int64_t> row_major(const Dims& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d > 1; d--) strides[d - 2] = strides[d - 1] * dims[d - 1];
-  return strides;
 }
 
 Exprs expressions(const Stage& s) {

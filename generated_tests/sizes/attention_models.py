@@ -96,3 +96,21 @@ def narrow_heads(b):
     """Heads that fill no vector."""
     q, k, v = (b.input(name, ["batch", "seq", 24]) for name in "qkv")
     b.output(b.op("MultiHeadAttention", q, k, v, num_heads=3, domain="com.microsoft"))
+
+
+def batches_with_caches(b, batch="batch", heads=3, size=16):
+    """Batches whose queries lie apart, in a cache of any number of keys: a run has many queries, or one."""
+    b.imports[""] = 23
+    q, k, v = (b.input(name, [batch, "seq", heads * size]) for name in "qkv")
+    caches = [b.input(name, [batch, heads, "past", size]) for name in ("past_k", "past_v")]
+    for y in b.op("Attention", q, k, v, "", *caches, q_num_heads=heads, kv_num_heads=heads, is_causal=1, outputs=3):
+        b.output(y)
+
+
+def heads_with_caches(b):
+    """The same of one batch, whose heads come first."""
+    b.imports[""] = 23
+    q, k, v = (b.input(name, [1, 3, "seq", 16]) for name in "qkv")
+    caches = [b.input(name, [1, 3, "past", 16]) for name in ("past_k", "past_v")]
+    for y in b.op("Attention", q, k, v, "", *caches, is_causal=1, outputs=3):
+        b.output(y)

@@ -405,6 +405,7 @@ ALL = prefix_models.BOUNDED + mask_models.BOUNDED + [
     (attention_models.masked_attention, {"batch": (1, 3), "seq": (1, 40)}), (attention_models.masked_attention, {"batch": (2, 2), "seq": (1, 37)}), (attention_models.masked_attention, {"batch": (1, 1), "seq": (1, 33)}),
     (attention_models.half_attention, {"batch": (1, 1), "seq": (1, 40)}), (attention_models.half_attention, {"batch": (1, 3), "seq": (1, 19)}),
     (attention_models.heads_side_by_side, {"seq": (1, 70)}), (attention_models.causal_heads_side_by_side, {"seq": (1, 70)}), (attention_models.causal_heads_side_by_side, {"seq": (3, 40)}),
+    (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, 40), "past": (0, 70)}), (attention_models.heads_with_caches, {"seq": (1, 40), "past": (0, 33)}),
     (attention_models.batches_of_heads, {"batch": (1, 3), "seq": (1, 40)}), (attention_models.batches_of_heads, {"batch": (1, 5), "seq": (33, 33)}),
     (attention_models.many_scores, {"n": (1, 250)}), (no_elements, {"n": (1, 9)}), (attention_models.pooled_by_attention, {"n": (1, 70)}), (attention_models.pooled_by_attention, {"n": (0, 19)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),

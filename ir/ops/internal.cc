@@ -69,14 +69,19 @@ void define_unpack(OpBuilder& b) {
     sizes.at(size_t(axes[k])) = b.in(int(k) + 1)({});
     may_be_empty[size_t(axes[k])] = least.at(k) < 1;
   }
+  // Behind the last of those axes elements are neighbours, whatever the sizes are.
+  const size_t outer = axes.empty() ? 0 : size_t(*std::max_element(axes.begin(), axes.end())) + 1;
+  const int64_t row = num_elements(Dims(dims.begin() + std::ptrdiff_t(outer), dims.end()));
+  const int64_t rows = row > 0 ? std::max<int64_t>(1, x.dim(0) / row) : 1;
   b.output(0, b.compute("unpack", x.dtype(), dims, [&](const Exprs& i) {
     Expr at = 0, there;
     for (size_t d = 0; d < dims.size(); d++) {
+      if (d == outer) at = min(at, Expr(rows - 1));
       const Expr last = may_be_empty[d] ? max(sizes[d] - Expr(1), Expr(0)) : sizes[d] - Expr(1);
       at = at * sizes[d] + (is_known(sizes[d]) ? i[d] : min(i[d], last));
       if (may_be_empty[d]) there = both(there, sizes[d] > Expr(0));
     }
-    const Expr value = x({min(at, Expr(std::max<int64_t>(1, x.dim(0)) - 1))});
+    const Expr value = x({outer == dims.size() ? min(at, Expr(rows - 1)) : at});
     return there ? select(there, value, zero(x.dtype())) : value;
   }));
 }

@@ -165,6 +165,9 @@ void ProgramBuilder::take_sized_inputs(const Graph& g) {
     const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
     CopyStep c = sized_copy(p_.inputs[i], {Operand::Kind::Input, int(i)}, slot);
     c.room = byte_size(*v);
+    // What nobody needs may be anything, as it may behind results; indices, which are tested, are needed.
+    const bool on_host = !cx_.target.device_memory && !is_open(c.room);
+    if (on_host && is_float(v->type.dtype) && !live_.reads_behind(g, v, p_.inputs[i].sizes)) c.room = 0;
     if (cx_.target.device_memory)
       fill_room(c, v->type.dtype, p_.steps);
     else

@@ -14,6 +14,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/row_major.h"
 
 namespace tc {
 namespace {
@@ -77,6 +78,12 @@ class Slicer {
     return def.shape == b->shape ? b : std::make_shared<const BufferDef>(std::move(def));
   }
 
+  // The result's elements stay where those of a whole one lie.
+  static void keep_in_place(BufferDef& def, int axis) {
+    const Dims dims = static_dims(def.shape);
+    if (def.strides.empty() && num_elements(Dims(dims.begin(), dims.begin() + axis)) > 1) def.strides = row_major(dims);
+  }
+
   // Buffers as long as what is computed of them.
   void shrink() {
     BufferMap to;
@@ -84,6 +91,7 @@ class Slicer {
       const std::set<int>& axes = wanted_[s.outputs[0].get()];
       if (axes.empty()) continue;
       BufferDef def = *s.outputs[0];
+      if (s.outputs[0] == fn_.outputs[0]) keep_in_place(def, *axes.begin());
       for (const int a : axes) def.shape[size_t(a)] = Dim(1);
       const Buffer less = std::make_shared<const BufferDef>(std::move(def));
       to[s.outputs[0].get()] = less;

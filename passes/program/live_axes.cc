@@ -97,6 +97,42 @@ std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
   return list;
 }
 
+Expr LiveAxes::number_of(const Graph& g, const SizeSum& s) const {
+  Expr n = s.addend;
+  for (const SizeSum::Term& t : s.terms) {
+    const auto size = sizes_.find(g.inputs()[t.input]);
+    if (size == sizes_.end() || !size->second) return {};
+    n = n + size->second * Expr(t.factor);
+  }
+  return simplify(n, ranges_);
+}
+
+bool LiveAxes::needed_within(const Value* v, int axis, const Expr& end) const {
+  const auto it = needed_.find(v);
+  if (it == needed_.end()) return true;  // nobody does
+  return std::any_of(it->second.begin(), it->second.end(),
+                     [&](const LiveAxis& l) { return l.axis == axis && never_more(l.end, end, ranges_); });
+}
+
+// What there is lies densely: as rows in front of others, or as the first elements of a list, as which all nodes take it then.
+bool LiveAxes::reads_behind(const Graph& g, const Value* v, const std::vector<IoSize>& sizes) const {
+  const Dims dims = static_dims(v->type.shape);
+  Expr elements = 1;
+  for (int a = 0; a < int(dims.size()) && bool(elements); a++) {
+    const auto size = std::find_if(sizes.begin(), sizes.end(), [&](const IoSize& s) { return s.axis == a; });
+    const Expr n = size == sizes.end() ? Expr(dims[size_t(a)]) : number_of(g, size->sum);
+    elements = n ? elements * n : n;
+  }
+  if (!elements) return true;
+  if (sizes.size() == 1 && num_elements(Dims(dims.begin(), dims.begin() + sizes[0].axis)) == 1)
+    return !needed_within(v, sizes[0].axis, number_of(g, sizes[0].sum));
+  elements = simplify(elements, ranges_);
+  return v->output_uses > 0 || std::any_of(v->users.begin(), v->users.end(), [&](const Node* n) {
+           const bool is_list = n->regions.empty() && is_view(*n) && n->outputs[0]->type.shape.size() == 1;
+           return !is_list || !needed_within(n->outputs[0], 0, elements);
+         });
+}
+
 Expr LiveAxes::size_of(Graph& g, const OutputSize& s) {
   if (!s.of_inputs()) return size(g.outputs()[s.count]);
   Expr all = s.sum.addend;

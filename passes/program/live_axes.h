@@ -6,6 +6,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/loop/simplify.h"
+#include "ir/program.h"
 
 namespace tc {
 
@@ -37,6 +38,8 @@ class LiveAxes {
   explicit LiveAxes(Graph& g);
   /// Empty: all of it is needed.
   std::vector<LiveAxis> of(const Value* v) const;
+  /// Does a node need elements of an input behind those that there are? `sizes`: by axis, those that the caller chooses.
+  bool reads_behind(const Graph& g, const Value* v, const std::vector<IoSize>& sizes) const;
   const std::vector<SizeSymbol>& symbols() const { return symbols_; }
   /// Of the symbols.
   const Ranges& ranges() const { return ranges_; }
@@ -53,6 +56,9 @@ class LiveAxes {
   /// What an i64 scalar is, computed from the symbols; null where data decides. Whoever reads it may run before it is computed.
   Expr size(const Value* v, int depth = 32);
   Expr size_of(Graph& g, const OutputSize& s);
+  /// As the sum of the symbols.
+  Expr number_of(const Graph& g, const SizeSum& s) const;
+  bool needed_within(const Value* v, int axis, const Expr& end) const;
   std::optional<LiveAxis> dense_part(Graph& g, const Dims& dims, const std::vector<OutputSize>& sizes);
   Expr exact(const Expr& e, const std::map<const BufferDef*, Expr>& known) const;
 

@@ -238,10 +238,16 @@ void LiveFunction::tested(const Expr& e, const Known& known, bool in_choice) {
   });
 }
 
-// i < count, and what else an && says.
+// i < count, count > 0, and what else an && says.
 void LiveFunction::learn(const Expr& condition, Known& known) const {
   const Apply* a = as<Apply>(condition);
   if (!a) return;
+  if (a->op == Op::Gt && is_const(a->args[1], 0) && a->args[0]->dtype == DType::I64)
+    if (const Expr size = exactly(a->args[0]))
+      if (const VarRef* v = as<VarRef>(size)) {
+        Range& r = known.ranges[v->var.get()];
+        r.min = std::max<int64_t>(r.min, 1);
+      }
   if (a->op == Op::And)
     for (const Expr& e : a->args) learn(e, known);
   if (a->op == Op::Lt)
@@ -252,24 +258,29 @@ void LiveFunction::learn(const Expr& condition, Known& known) const {
 // An expression over the symbols that `e` is never above; null: not known.
 Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
   if (e->dtype != DType::I64) return {};
-  const SizeTerms terms{[&](const Expr& x) {
-                          // The condition that stands nearest: what lies behind a fill has been told.
-                          for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
-                            if (structurally_equal(x, b->index)) return b->end - Expr(1);
-                          if (const Load* l = as<Load>(x)) {
-                            if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
-                            const auto it = most_.find(l->buffer.get());
-                            return it == most_.end() ? Expr() : it->second.most;
-                          }
-                          if (as_const_int(x)) return x;
-                          const VarRef* v = as<VarRef>(x);
-                          const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
-                          return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
-                        },
-                        [&](const Expr& x) { return least(x, known.ranges) < 0; },
-                        [&](const Expr& x) { return exactly(x); }, symbols_};
-  const Expr end = upper_bound(e, terms);
-  return end ? if_short(end, symbols_) : Expr();
+  const auto within = [&](const Ranges& sizes) {
+    const SizeTerms terms{[&](const Expr& x) {
+                            // The condition that stands nearest: what lies behind a fill has been told.
+                            for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
+                              if (structurally_equal(x, b->index)) return b->end - Expr(1);
+                            if (const Load* l = as<Load>(x)) {
+                              if (const auto it = sizes_.find(l->buffer.get()); it != sizes_.end()) return it->second;
+                              const auto it = most_.find(l->buffer.get());
+                              return it == most_.end() ? Expr() : it->second.most;
+                            }
+                            if (as_const_int(x)) return x;
+                            const VarRef* v = as<VarRef>(x);
+                            const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
+                            return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
+                          },
+                          [&](const Expr& x) { return least(x, known.ranges) < 0; },
+                          [&](const Expr& x) { return exactly(x); }, sizes};
+    const Expr end = upper_bound(e, terms);
+    return end ? if_short(end, sizes) : Expr();
+  };
+  // What a condition says of a size holds where something is read; an end is one for all sizes.
+  const Expr here = within(known.ranges);
+  return !here || interval(here, symbols_).min >= 0 ? here : within(symbols_);
 }
 
 Expr LiveFunction::with_sizes(const Expr& e) const {

@@ -31,7 +31,7 @@ class LiveFunction {
   std::optional<PositionBound> bound_of(const Buffer& b) const;
 
  private:
-  /// An index expression that is below an end, and the ranges of variables.
+  /// An index expression that is below an end, and the ranges of variables, the sizes among them.
   struct Known {
     struct Below {
       Expr index, end;

@@ -25,6 +25,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "ir/row_major.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/match.h"
 #include "passes/graph/rewrite.h"
@@ -35,12 +36,6 @@ namespace {
 
 constexpr int64_t kLeastBytes = 4096;  // less is copied in no time
 constexpr int64_t kLeastRow = 8;       // shorter rows leave vectors empty
-
-std::vector<int64_t> row_major(const Dims& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
-  return strides;
-}
 
 /// Empty where they are those of a tensor of its own.
 std::vector<int64_t> proper(std::vector<int64_t> strides, const Dims& dims) {

@@ -54,7 +54,7 @@ class ProgramBuilder {
     std::vector<int> input_index;      // operands of the function that are parameters
     std::string function = {};         // function_hash(), where somebody asks for it
     int replaced = -1;                 // the operand whose memory the result takes over; -1: none
-    int64_t tile_rows = 1;             // Scheduled::tile_rows
+    int row_axis = -1;                 // Scheduled::row_axis, where rows are computed together
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;            // identity_of
@@ -124,14 +124,16 @@ class ProgramBuilder {
   /// Scratch memory is the call's next operand.
   void add_scratch(Call& call);
   Call call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands);
-  std::optional<FirstRow> first_row(Node& n, const LiveOutput& live, std::vector<const Value*> own,
+  std::optional<FirstRow> first_row(Node& n, const std::vector<LiveOutput>& live, std::vector<const Value*> own,
                                     const std::vector<const Value*>& operands, const std::vector<int>& dead);
   bool ends_early(const Compiled& c, int count) const;
   void forget_kernels(size_t kept);
   void add_call(Node& n, std::vector<Step>& steps);
   Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const std::vector<Constant>& constants,
                     const Node* n, const std::vector<LiveOutput>& live = {});
-  std::vector<LiveOutput> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
+  /// `but`: an axis of the outputs that is left out.
+  std::vector<LiveOutput> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands,
+                                       int but = -1) const;
   int packed(Compiled& c, const Node& n, const std::vector<const Value*>& operands, size_t k);
 
   // sizes that the caller chooses, on a device: sizes_on_device.cc

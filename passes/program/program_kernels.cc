@@ -7,6 +7,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/raises.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/loop/assign_names.h"
 #include "passes/program/first_slice.h"
@@ -143,7 +144,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   Compiled& c = compile(key, fn, constants, &n, live);
   if (cx_.called) cx_.called(c.function, c.kernel);
   Call call = call_of(c, n, operands);
-  const auto one = live.size() == 1 ? first_row(n, live[0], all, operands, dead) : std::nullopt;
+  const auto one = first_row(n, live, all, operands, dead);
   for (const auto& [v, number] : sizes) operands_[v] = number;
   if (one) {
     IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
@@ -200,11 +201,16 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
 // A product of weights with as many rows as the caller chooses: tiles have several rows, and one row, the next token, takes the
 // time of a tile. So the function of one row is a kernel, too, if it reads the same packed weights; so is attention, whose keys a
 // tile of queries copies into panels first; and so is that of loops which do not end early.
-std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const LiveOutput& live,
+std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const std::vector<LiveOutput>& all_live,
                                                                   std::vector<const Value*> own,
                                                                   const std::vector<const Value*>& operands,
                                                                   const std::vector<int>& dead) {
   constexpr int64_t kWorthwhile = 4096;  // weights
+  const int rows = compiled_.at(last_key_).row_axis;
+  const auto at_rows =
+      std::find_if(all_live.begin(), all_live.end(), [&](const LiveOutput& l) { return l.axis == rows; });
+  if (n.outputs.size() != 1 || (all_live.size() != 1 && at_rows == all_live.end())) return {};
+  const LiveOutput& live = at_rows == all_live.end() ? all_live[0] : *at_rows;
   if (!as<VarRef>(live.end)) return {};
   const int output = live.output, axis = live.axis, count = live.sizes.at(0).operand;
   const auto at = std::find(sizes_.begin(), sizes_.end(), operands[size_t(count)]);
@@ -215,15 +221,17 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const bool weights = single && std::any_of(own.begin(), own.end(), [&](const Value* v) {
                          return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
                        });
-  const bool tiles = weights || compiled_.at(last_key_).tile_rows > 1;
+  const bool strips = rows == axis, tiles = weights || strips;
   if (cx_.target.device_memory || at == sizes_.end() || (!tiles && ends_early(compiled_.at(last_key_), count)))
     return {};
   const IoTensor& size = p_.inputs[size_t(at - sizes_.begin())];
   if (!size.is_size || size.is_kept() || size.least > 1 || size.most < 2 || shape[size_t(axis)].value < 2 ||
-      !std::all_of(shape.begin(), shape.begin() + axis, is_one))
+      !std::all_of(shape.begin(), shape.begin() + axis,
+                   [&](const Dim& d) { return strips ? !is_open(d.value) : is_one(d); }))
     return {};
-  const TensorFn& whole = tensor_fn(n);
-  const auto one = first_slice(name_axes(with_own_names(bake_scalars(whole, own))), axis);
+  TensorFn baked = bake_scalars(tensor_fn(n), own);
+  const auto rest = live_outputs(n, baked, own, axis);
+  const auto one = first_slice(name_axes(with_own_names(parts_.strided(baked, own, n.outputs))), axis);
   if (!one) return {};
   const std::vector<Constant> constants = constants_of(own);
   const Compiled& general = compiled_.at(last_key_);
@@ -232,8 +240,10 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const std::string packing = general.prologue_key, function = identity_of(*one);
   if (packed_otherwise_.count(function) != 0) return {};
   const size_t kernels = p_.kernels.size();
-  const FunctionKey key = {function, are_constant(constants), dead, {}, by_value(own), columns, last_key_.kept};
-  Compiled& c = compile(key, *one, constants, &n);
+  std::vector<std::string> ends;
+  for (const LiveOutput& l : rest) ends.push_back(l.as_text());
+  const FunctionKey key = {function, are_constant(constants), dead, ends, by_value(own), columns, last_key_.kept};
+  Compiled& c = compile(key, *one, constants, &n, rest);
   if (c.prologue_key != packing || c.replaced != replaced) {
     packed_otherwise_.insert(function);
     forget_kernels(kernels);
@@ -265,12 +275,14 @@ bool ProgramBuilder::ends_early(const Compiled& c, int count) const {
 
 // What nobody needs of the results; the sizes that say so become operands of the function.
 std::vector<ProgramBuilder::LiveOutput> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
-                                                                     std::vector<const Value*>& operands) const {
+                                                                     std::vector<const Value*>& operands,
+                                                                     int but) const {
   std::vector<LiveOutput> live;
   int64_t added = 0;
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++) {
     if (!n.outputs[k]) continue;
     for (const LiveAxis& l : live_.of(n.outputs[k])) {
+      if (l.axis == but) continue;
       LiveOutput out{int(k), l.axis, l.end, {}};
       for (const SizeSymbol& symbol : live_.symbols()) {
         if (!uses_var(l.end, symbol.var)) continue;

@@ -1,6 +1,7 @@
 #include "passes/program/size_ends.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "ir/loop/build.h"
@@ -94,6 +95,42 @@ std::optional<Range> tried(const Expr& a, const Expr& b, const Ranges& symbols) 
   return apart;
 }
 
+/// A sum of products of variables, by their numbers in a list of them, each with its factor.
+using Polynomial = std::map<std::vector<size_t>, int64_t>;
+
+/// Nothing where something else than sums and products stands, or a number that 64 bits do not hold.
+std::optional<Polynomial> polynomial(const Expr& e, std::vector<Var>& variables) {
+  if (const auto c = as_const_int(e)) return Polynomial{{{}, *c}};
+  if (const VarRef* v = as<VarRef>(e)) {
+    const size_t k = size_t(std::find(variables.begin(), variables.end(), v->var) - variables.begin());
+    if (k == variables.size()) variables.push_back(v->var);
+    return Polynomial{{{k}, 1}};
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || (a->op != Op::Add && a->op != Op::Sub && a->op != Op::Mul)) return {};
+  const auto x = polynomial(a->args[0], variables), y = x ? polynomial(a->args[1], variables) : std::nullopt;
+  if (!y) return {};
+  Polynomial all = a->op == Op::Mul ? Polynomial() : *x;
+  bool fits = true;
+  const auto add = [&](const std::vector<size_t>& of, int64_t factor) {
+    int64_t& own = all[of];
+    fits = fits && !__builtin_add_overflow(own, factor, &own);
+  };
+  if (a->op != Op::Mul)
+    for (const auto& [of, factor] : *y) add(of, a->op == Op::Add ? factor : -factor);
+  else
+    for (const auto& [left, m] : *x)
+      for (const auto& [right, n] : *y) {
+        std::vector<size_t> of = left;
+        of.insert(of.end(), right.begin(), right.end());
+        std::sort(of.begin(), of.end());
+        int64_t factor = 0;
+        fits = fits && !__builtin_mul_overflow(m, n, &factor);
+        add(of, factor);
+      }
+  return fits ? std::optional(std::move(all)) : std::nullopt;
+}
+
 /// What x / y is at most, for an x of `most` at most: a size less where that is a product with y less one.
 Expr quotient(const Expr& most, const Expr& y, const Ranges& ranges) {
   if (!y || interval(y, ranges).min < 1) return {};
@@ -140,6 +177,17 @@ Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
   return length(e) <= kLongest ? e : Expr();
 }
 
+bool never_more(const Expr& a, const Expr& b, const Ranges& symbols) {
+  std::vector<Var> variables;
+  if (const auto apart = polynomial(a - b, variables))
+    if (std::all_of(apart->begin(), apart->end(),
+                    [](const auto& t) { return t.first.empty() ? t.second <= 0 : t.second == 0; }))
+      return true;
+  if (interval(simplify(a - b, symbols), symbols).max <= 0) return true;
+  const auto known = tried(a, b, symbols);
+  return known && known->max <= 0;
+}
+
 Expr upper_bound(const Expr& e, const SizeTerms& terms) {
   if (const Expr known = terms.at_most(e)) return known;
   const Ranges& ranges = terms.symbols;
@@ -161,6 +209,7 @@ Expr upper_bound(const Expr& e, const SizeTerms& terms) {
     }
     case Op::Min: {
       const Expr y = of(second);
+      if (bool(x) && bool(y) && interval(simplify(x - y, ranges), ranges).min >= 0) return y;
       return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
     }
     case Op::FloorMod: {

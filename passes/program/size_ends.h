@@ -17,6 +17,9 @@ Expr if_short(const Expr& e, const Ranges& symbols);
 /// Not less than either, and hardly more than the larger one; null where that is too long to say.
 Expr larger(const Expr& a, const Expr& b, const Ranges& symbols);
 
+/// Is `a` at most `b`, whatever the sizes are? False where that is not known.
+bool never_more(const Expr& a, const Expr& b, const Ranges& symbols);
+
 /// What is known of the parts of an expression.
 struct SizeTerms {
   std::function<Expr(const Expr&)>

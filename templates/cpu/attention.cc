@@ -74,11 +74,23 @@ class Builder {
     s_.outputs = fn_.outputs;
     s_.family = "attention";
     s_.tile_rows = t_.tile_rows;
+    s_.row_axis = row_axis();
     describe();
     return std::move(s_);
   }
 
  private:
+  /// The axis of the rows of fn's output, which may have fewer axes than that of t.fn.
+  int row_axis() const {
+    const Dims apart = static_dims(t_.fn.outputs[0]->shape), whole = static_dims(fn_.outputs[0]->shape);
+    const auto stride = [](const Dims& dims, size_t axis) {
+      return num_elements(Dims(dims.begin() + std::ptrdiff_t(axis) + 1, dims.end()));
+    };
+    for (const AxisRange& r : t_.out_ranges)
+      for (size_t k = 0; k < whole.size() && structurally_equal(r.begin, Expr(t_.row)); k++)
+        if (whole[k] == t_.rows && stride(whole, k) == stride(apart, r.axis)) return int(k);
+    return -1;
+  }
   static Buffer panels(const std::string& name, const AttentionProduct& p) {
     return make_buffer(name, DType::F32, {Dim(p.plan.panels * points(p.m.k) * p.plan.tile.columns)}, Scope::Workspace);
   }
