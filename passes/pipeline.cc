@@ -43,6 +43,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"read_few_bits", 1, read_few_bits, "lets products read weights of few bits as they are stored"},
       {"narrow_weights", 1, narrow_weights, "stores weights that are halves as such, where products widen them"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
+      {"inline_updates", 1, inline_updates, "computes what a scatter writes where it is written, in C"},
       {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
       {"to_mixed_precision", 0, to_mixed_precision,
        "stores tensors between kernels in 16 bits, under --precision fp16"},

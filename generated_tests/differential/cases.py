@@ -186,6 +186,14 @@ def move_cases():
     yield Case("gather_axis1", "y = Gather <axis = 1> (x, i)", {"x": (4, 9, 13)}, {"i": ints(8, -9, 3)})
     yield Case("gather_elements", "y = GatherElements <axis = 1> (x, i)", {"x": (4, 9), "i": np.arange(12, dtype=np.int64).reshape(4, 3) % 9})
     yield Case("scatter_nd", "y = ScatterND (x, i, u)", {"x": (9, 5), "u": (3, 5)}, {"i": np.array([[1], [4], [8]], np.int64)})
+    # What is scattered is computed, from elsewhere and from what it goes to.
+    edges = {"f": np.array([3, 8, 0, 3, 5], np.int64), "i": np.array([[1], [4], [8], [4], [0]], np.int64)}
+    for size in (5, 32):
+        yield Case(f"scatter_of_products_{size}", """h = Relu (x)\n m = Gather (h, f)\n p = Mul (m, w)\n q = ScatterND <reduction = "add"> (h, i, p)\n y = Add (q, c)""",
+                   {"x": (9, size), "w": (5, size), "c": (9, 1)}, edges)
+        yield Case(f"scatter_of_outer_{size}", """p = Sub (a, b)\n q = Cast <to = 1> (p)\n y = ScatterND <reduction = "max"> (x, i, q)""",
+                   {"x": (9, 4, size), "a": (5, 4, 1), "b": (5, 1, size)}, edges)
+    yield Case("scatter_elements_of_sums", """p = Add (u, v)\n y = ScatterElements <axis = 1> (x, i, p)""", {"x": (6, 33), "u": (6, 4), "v": (4,), "i": np.array([[0, 7, 32, 5]] * 6)})
     yield Case("scatter_nd_axis_of_one", "y = ScatterND (x, i, u)", {"x": (1, 5, 7), "u": (2, 7), "i": np.array([[0, 3], [-1, 1]], np.int64)})
     yield Case("expand_add", "e = Expand (z, s)\n y = Add (x, e)", {"x": (2, 7, 19), "z": (7, 1)}, {"s": ints(2, 7, 19)})
     yield Case("depth_to_space", "y = DepthToSpace <blocksize = 3> (x)", {"x": (1, 27, 5, 4)})

@@ -32,6 +32,7 @@ void infer_bounds(Graph& g, PassContext& cx);
 void read_few_bits(Graph& g, PassContext& cx);
 void narrow_weights(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
+void inline_updates(Graph& g, PassContext& cx);
 void form_regions(Graph& g, PassContext& cx);
 void to_mixed_precision(Graph& g, PassContext& cx);
 void qlinear_to_qdq(Graph& g, PassContext& cx);
