@@ -122,8 +122,7 @@ bool is_quick(const Expr& e, const Var& inner) {
   bool quick = true;
   walk(e, [&](const Expr& x) {
     terms++;
-    if (const Apply* a = as<Apply>(x))
-      quick = quick && (is_quick(a->op) || (is_int(x->dtype) && !uses_var(x, inner)));
+    if (const Apply* a = as<Apply>(x)) quick = quick && (is_quick(a->op) || (is_int(x->dtype) && !uses_var(x, inner)));
     const Load* l = as<Load>(x);
     if (!l) return quick;
     loads++;
@@ -161,6 +160,22 @@ TensorFn computed_inside(TensorFn fn) {
   return fn;
 }
 
+/// The operands of `n` first, in its order: what it may take the place of comes first.
+void put_first(JointFunction& joint, const Node& n) {
+  std::vector<size_t> order;
+  for (const Value* v : n.inputs)
+    for (size_t k = 0; k < joint.operands.size(); k++)
+      if (joint.operands[k] == v && std::find(order.begin(), order.end(), k) == order.end()) order.push_back(k);
+  for (size_t k = 0; k < joint.operands.size(); k++)
+    if (std::find(order.begin(), order.end(), k) == order.end()) order.push_back(k);
+  JointFunction sorted = joint;
+  for (size_t k = 0; k < order.size(); k++) {
+    sorted.operands[k] = joint.operands[order[k]];
+    sorted.fn.inputs[k] = joint.fn.inputs[order[k]];
+  }
+  joint = std::move(sorted);
+}
+
 Node* computing(Graph& g, Node* n) {
   if (!is_fused(n) || n->outputs.size() != 1 || n->fn->stages.size() != 1 || n->fn->stages[0].kind != Stage::Kind::Nest)
     return nullptr;
@@ -168,10 +183,13 @@ Node* computing(Graph& g, Node* n) {
   for (size_t k = 0; k < n->inputs.size(); k++) {
     const Value* v = n->inputs[k];
     Node* made = v ? v->producer : nullptr;
-    if (!made || !is_fused(made) || v->output_uses > 0 || v->users.size() != 1 || v->type.dtype == DType::String || !made->fn->operands.empty()) continue;
+    if (!made || !is_fused(made) || v->output_uses > 0 || v->users.size() != 1 || v->type.dtype == DType::String ||
+        !made->fn->operands.empty())
+      continue;
     if (!is_plain(*made->fn) || !may_compute(*n, k, *made)) continue;
     JointFunction joint = joint_function({made, n});
     joint.fn = computed_inside(std::move(joint.fn));
+    put_first(joint, *n);
     return join_nodes(g, {made, n}, std::move(joint));
   }
   return nullptr;
