@@ -1,4 +1,6 @@
 """Attention over texts without an upper bound: scores have two such axes, and no memory holds them."""
+import attention_models
+import cached_models
 import numpy as np
 from onnx import TensorProto
 from open_models import size
@@ -96,4 +98,8 @@ def of_onnx_causal(b):
 
 ENDLESS = [
     (build, {"seq": (1, None)}) for build in (encoder, encoder_of_one, odd_heads, first_word, forbidden_words, causal_words, distances, of_onnx, of_onnx_causal)
+] + [
+    # Caches that no state keeps: past keys come with the run, and so do all of them, with its own.
+    (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, None), "past": (0, None)}), (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, 20), "past": (0, None)}),
+    (attention_models.heads_with_caches, {"seq": (1, None), "past": (0, 33)}), (cached_models.one_token, {"past": (0, None)}),
 ]

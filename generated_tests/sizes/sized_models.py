@@ -444,8 +444,8 @@ NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
 EVERY = ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND
 # Layers and sums from the front that keep what grows between their launches, attention over a text, what is found by positions that are computed.
 NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "thirds",
-                       "every_second", "scanned_columns", *(build.__name__ for build, _ in endless_attention.ENDLESS)}
-NEEDS_BOUND_ON_CUDA = mask_models.NEEDS_BOUND_ON_CUDA + [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
+                       "every_second", "scanned_columns"}
+NEEDS_BOUND_ON_CUDA = mask_models.NEEDS_BOUND_ON_CUDA + endless_attention.ENDLESS + [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
 NO_KERNELS_ON_CUDA = [(words, {"batch": (1, None)})]
 
 

@@ -140,7 +140,10 @@ class Intervals {
       case Op::BitXor: return nonnegative(x) && nonnegative(y) ? same_bits(std::max(x.max, y.max)) : kAnything;
       case Op::Shl: return shift_left(x, y);
       case Op::Shr: return nonnegative(x) ? Range{0, x.max} : kAnything;
-      case Op::Index: return {0, infinite(y.max) ? kMax : std::max<int64_t>(0, y.max - 1)};
+      case Op::Index: {  // one that is out of range is 0
+        const int64_t last = infinite(y.max) ? kMax : std::max<int64_t>(0, y.max - 1);
+        return {0, x.min >= 0 ? std::min(last, std::max<int64_t>(0, x.max)) : last};
+      }
       case Op::ReduceMax:
       case Op::ReduceMin:
       case Op::Round:

@@ -208,7 +208,8 @@ void define_steps(OpBuilder& b) {
 /// `past` with the first operand(2) slices of `fresh` from position operand(3) on, one for all or one for each index of
 /// axis 0; zeros where the past is shorter than the result, which has `capacity` slices. No room for them: E_RANGE. As a copy
 /// and what changes of it, so that a result in place of the past is that change alone. With `zeros_behind` the rest of the past does
-/// not show. Operand 4 is for who counts the result.
+/// not show. `past_ends`: the past has as many slices as the position says, and what lies behind the result's could be anything. Operand 4 is
+/// for who counts the result.
 void define_append(OpBuilder& b) {
   const Tensor past = b.in(0), fresh = b.in(1), number = b.in(2), positions = b.in(3);
   const int axis = b.axis(b.attr_int("axis"), past.rank());
@@ -221,7 +222,22 @@ void define_append(OpBuilder& b) {
   const Dims lead(dims.begin(), dims.begin() + axis), trail(dims.begin() + axis + 1, dims.end());
   const auto y =
       b.nest("append", {ValueType::tensor(past.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-        const Stmt copy = for_each_index(past.dims(), [&](const Exprs& at) { return store(out[0], at, past(at)); });
+        const bool past_ends = b.attr_int("past_ends") != 0;
+        const auto first = [&](const Exprs& i) { return positions.rank() == 0 ? positions({}) : positions({i[0]}); };
+        const auto past_rows = [&](const Exprs& i) {
+          const Var row = make_var("row");
+          const Stmt slice = for_each_index(
+              trail,
+              [&](const Exprs& j) {
+                const Exprs at = concat(concat(i, {Expr(row)}), j);
+                return store(out[0], at, past(at));
+              },
+              "j");
+          return loop(row, min(max(first(i), Expr(0)), Expr(past.dim(axis))), slice);
+        };
+        const Stmt copy =
+            past_ends ? for_each_index(lead, past_rows)
+                      : for_each_index(past.dims(), [&](const Exprs& at) { return store(out[0], at, past(at)); });
         Dims rest = dims;
         rest[size_t(axis)] = capacity - past.dim(axis);
         const Stmt zeros = for_each_index(rest, [&](const Exprs& at) {
@@ -229,7 +245,6 @@ void define_append(OpBuilder& b) {
         });
         const Expr count = min(max(number({}), Expr(0)), Expr(most));
         const Stmt rows = for_each_index(lead, [&](const Exprs& i) {
-          const Expr from = positions.rank() == 0 ? positions({}) : positions({i[0]});
           const Var row = make_var("row"), start = make_var("start");
           const Stmt slice = for_each_index(
               trail,
@@ -249,9 +264,9 @@ void define_append(OpBuilder& b) {
                 "j");
             placed = seq({placed, loop(behind, Expr(capacity) - count - Expr(start), none)});
           }
-          return let(start, apply(Op::Index, {from, Expr(capacity + 1) - count}), placed);
+          return let(start, apply(Op::Index, {first(i), Expr(capacity + 1) - count}), placed);
         });
-        return capacity == past.dim(axis) ? seq({copy, rows}) : seq({copy, zeros, rows});
+        return past_ends || capacity == past.dim(axis) ? seq({copy, rows}) : seq({copy, zeros, rows});
       });
   b.output(0, y[0]);
 }
@@ -280,7 +295,7 @@ OpFamily internal_ops() {
        "tc"},
       {"append",
        1,
-       {{"axis", int64_t(0)}, {"capacity", int64_t(0)}, {"zeros_behind", int64_t(0)}},
+       {{"axis", int64_t(0)}, {"capacity", int64_t(0)}, {"zeros_behind", int64_t(0)}, {"past_ends", int64_t(0)}},
        define_append,
        "past fresh count positions total",
        "",

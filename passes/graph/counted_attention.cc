@@ -105,11 +105,13 @@ Value* BoundedSizes::appended(Graph& g, Node* n, size_t fresh_operand, size_t pa
   const SizeForm total = form_along(past, 2) + form_along(fresh, 2);
   if (result) limit_state(g, total, result, 2);
   Value* number = number_of(g, n, total, derived(name, "_total"));
-  Node* append =
-      insert_for(g, *n, n, "append",
-                 {past, fresh, count_along(g, fresh, 2, derived(name, "_number")),
-                  count_along(g, past, 2, derived(name, "_first")), number},
-                 {derived(name, "_appended")}, {{"axis", int64_t(2)}, {"capacity", counts_.bound(total)}}, "tc");
+  Node* append = insert_for(
+      g, *n, n, "append",
+      {past, fresh, count_along(g, fresh, 2, derived(name, "_number")),
+       count_along(g, past, 2, derived(name, "_first")), number},
+      {derived(name, "_appended")},
+      {{"axis", int64_t(2)}, {"capacity", counts_.bound(total)}, {"past_ends", int64_t(is_open(counts_.bound(total)))}},
+      "tc");
   infer_types(g, *append);
   follow_append(append);
   return append->outputs[0];
@@ -146,6 +148,9 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     else
       first = g.add_constant(derived(name, "_first"), int64_constant({0}));
   }
+  // What no memory holds is not summed behind the keys that there are.
+  if (past && !lengths && is_open(dims_of(k)[sequence_axis(k)]))
+    keys = number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number"));
   if (!lengths && !keys)
     lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");
   std::vector<ModelText> outputs = output_names(*n);

@@ -346,6 +346,28 @@ class Reach {
 
 }  // namespace
 
+std::optional<Range> number_of(const Kernel& k, const std::vector<std::optional<Range>>& elements) {
+  const Store* s = as<Store>(k.body);
+  if (!s || s->value->dtype != DType::I64 || s->reduce || bool(s->count)) return {};
+  bool known = true;
+  Ranges ranges;
+  const Expr value = rewrite(s->value, [&](const Expr& e) -> Expr {
+    const Load* l = as<Load>(e);
+    if (!l) return {};
+    for (size_t i = 0; i < k.params.size(); i++) {
+      if (k.params[i].buffer != l->buffer || !elements[i]) continue;
+      const Var v = make_var("element", l->buffer->dtype);
+      ranges[v.get()] = *elements[i];
+      return Expr(v);
+    }
+    known = false;
+    return {};
+  });
+  const Range r = interval(value, ranges);
+  const bool bounded = r.min != INT64_MIN && r.max != INT64_MAX;
+  return known && bounded ? std::optional(r) : std::nullopt;
+}
+
 KernelReach reach_of(const Kernel& k, const std::vector<std::optional<Range>>& elements) {
   return Reach(k, elements).take();
 }

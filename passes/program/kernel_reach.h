@@ -28,5 +28,7 @@ struct KernelReach {
 
 /// `elements`: of each parameter what its elements can be, where that is known: a size, a table of positions.
 KernelReach reach_of(const Kernel& k, const std::vector<std::optional<Range>>& elements);
+/// What the only number of 64 bits can be that a kernel computes of such elements; nothing for other kernels.
+std::optional<Range> number_of(const Kernel& k, const std::vector<std::optional<Range>>& elements);
 
 }  // namespace tc

@@ -175,10 +175,16 @@ void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result,
         Known inside = known;
         inside.ranges[loop->var.get()] = loop_range(*loop, known.ranges);
         const Expr end = is_const(loop->begin, 0) ? end_of(loop->extent, known) : Expr();
-        if (bool(end) && has_symbol(end)) inside.below.push_back({Expr(loop->var), end});
+        const bool ends = bool(end) && has_symbol(end);
         for (const LiveAxis& l : needed)
-          if (result && stores_at_own_index(*loop, result, size_t(l.axis)))
+          if (result && stores_at_own_index(*loop, result, size_t(l.axis)) &&
+              !(ends && never_more(end, l.end, symbols_)))
             inside.below.push_back({Expr(loop->var), l.end});
+        if (ends && std::none_of(inside.below.begin(), inside.below.end(), [&](const Known::Below& b) {
+              const VarRef* v = as<VarRef>(b.index);
+              return v && v->var == loop->var;
+            }))
+          inside.below.push_back({Expr(loop->var), end});
         loads(loop->begin, known);
         loads(loop->extent, known);
         nest(loop->body, inside, result, needed);

@@ -73,6 +73,19 @@ class OpenPlan {
     kernel(c, p_.kernels[size_t(c.kernel)]);
     for (const int other : c.by_variant)
       if (other != c.kernel) kernel(c, p_.kernels[size_t(other)]);
+    take_number(c);
+  }
+  /// A number that is computed from the sizes, once.
+  void take_number(const Call& c) {
+    const Kernel& k = p_.kernels[size_t(c.kernel)];
+    for (size_t i = 0; i < c.operands.size(); i++) {
+      if (k.params[i].role != Param::Role::Output) continue;
+      std::map<int64_t, Range> known;
+      for (const int64_t capacity : capacities_)
+        if (const auto range = depth_ == 0 ? number_of(k, elements_of(c, capacity)) : std::nullopt)
+          known[capacity] = *range;
+      numbers_[{c.operands[i].kind, c.operands[i].index}] = std::move(known);
+    }
   }
   /// One that the call stands for, on one processor or another.
   void kernel(const Call& c, const Kernel& k) {
@@ -88,7 +101,8 @@ class OpenPlan {
       const auto is_too_far = [&](size_t i) {
         const OpenNumber bytes = open_number(p_.slots[size_t(c.operands[i].index)].bytes);
         const int64_t all = reach.of(k.params[i].buffer);
-        return all == kUnknownReach || all - bytes.times * capacity > bytes.times * kOverhang + kOverhangBytes;
+        const int64_t most = bytes.times * capacity + std::max<int64_t>(0, bytes.rest);
+        return all == kUnknownReach || all - most > bytes.times * kOverhang + kOverhangBytes;
       };
       bool far = false;
       for (size_t i = 0; i < c.operands.size(); i++) far = far || (grows(c.operands[i]) && is_too_far(i));
@@ -153,6 +167,10 @@ class OpenPlan {
       const int64_t most = p_.inputs[size_t(o.index)].most;
       return Range{0, is_open(most) ? capacity : most};
     }
+    if (const auto made = numbers_.find({o.kind, o.index}); made != numbers_.end()) {
+      const auto range = made->second.find(capacity);
+      return range == made->second.end() ? std::nullopt : std::optional(range->second);
+    }
     if (o.kind != Operand::Kind::Weight) return {};
     const Weight& w = p_.weights[size_t(o.index)];
     if (w.pack || !is_int(w.data->dtype) || w.data->size() == 0) return {};
@@ -167,16 +185,22 @@ class OpenPlan {
   }
 
   void step(const CopyStep& c) {
+    numbers_.erase({c.to.kind, c.to.index});
     if (c.room > 0 && c.to.kind == Operand::Kind::Slot) filled_.insert(c.to.index);
     if (c.times.empty() && is_open(c.bytes)) refuse(c.origins, "a tensor that grows with it is copied as a whole");
   }
   void step(const IfStep& c) {
+    depth_++;
     steps(c.then);
     steps(c.otherwise);
+    depth_--;
   }
   void step(const LoopStep& c) {
     if (is_open(c.trips) || is_open(c.declared)) refuse(c.origins, "a loop has as many iterations");
+    depth_++;
+    steps(c.body);  // twice: what an iteration computes the next one reads
     steps(c.body);
+    depth_--;
   }
   void step(const ContinueStep&) {}
 
@@ -269,7 +293,10 @@ class OpenPlan {
   const std::vector<int64_t> capacities_;
   std::vector<int64_t> overhang_;
   std::map<int, Range> tables_;  // by weight
-  std::set<int> filled_;         // slots of inputs, behind which stand copies of what there is
+  int depth_ = 0;                // branches and loops around a step
+  std::map<std::pair<Operand::Kind, int>, std::map<int64_t, Range>>
+      numbers_;           // that kernels compute, by capacity; none: nothing is known
+  std::set<int> filled_;  // slots of inputs, behind which stand copies of what there is
 };
 
 }  // namespace
