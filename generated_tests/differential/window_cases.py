@@ -109,6 +109,11 @@ def cases():
         yield Case(f"deconvolution_infinite_{strides}", f"y = ConvTranspose <strides = [{strides}]> (x, w)", {"x": np.ones((1, 1, 5), np.float32)}, {"w": w}, nothing=True)
         yield Case(f"deconvolution_of_infinity_{strides}", f"y = ConvTranspose <strides = [{strides}], output_padding = [{strides - 1}]> (x, w)",
                    {"x": np.float32([[[np.inf]]])}, {"w": (1, 1, 4)}, nothing=True)
+    # Taps that lie far above and below the image, or for some rows all of them.
+    for name, image, k, attributes in (("far", (13, 17), (3, 3), "dilations = [6,6], pads = [6,6,6,6]"), ("farther", (9, 40), (3, 3), "dilations = [7,2], pads = [7,2,7,2]"),
+                                       ("strided", (24, 20), (5, 3), "strides = [2,1], dilations = [5,1], pads = [9,1,11,0]"), ("nowhere", (3, 9), (2, 2), "dilations = [5,1], pads = [5,1,5,0]"),
+                                       ("uneven", (8, 11), (3, 2), "strides = [3,2], dilations = [4,3], pads = [2,3,9,0]")):
+        yield Case(f"conv_taps_{name}", f"c = Conv <{attributes}> (x, w, b)\n y = Relu (c)", {"x": (2, 8, *image)}, {"w": (20, 8, *k), "b": (20,)})
     for op, w in (("ConvTranspose", (4, 1, 2)), ("Conv", (1, 4, 2))):  # every tap lies in the padding: nobody reads x
         yield Case(f"{op.lower()}_of_padding", f"y = {op} <dilations = [2], kernel_shape = [2], pads = [1,1]> (x, w, b)", {"x": (2, 4, 1)}, {"w": w, "b": (1,)})
     for name, x, outputs in (("numbers", (1, 2, 13, 26), ("y", "i")), ("infinite", np.full((1, 1, 6, 7), -np.inf, np.float32), ("i",))):

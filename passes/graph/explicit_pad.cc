@@ -7,6 +7,7 @@
 // MaxPool is padding too. A ConvTranspose reads zeros around its input wherever its kernel hangs over; its own pads,
 // which cut the result, grow by as much:
 //   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
+// A convolution whose taps often lie above or below the image (far steps: "atrous" ones) keeps these pads: its loops end there.
 // Positions of maxima and averages that do not count the padding stay. So do pools of floats with the channels first:
 // their template (templates/cpu/window_rows.cc) skips what lies outside, and nobody would write the border for it.
 //
@@ -170,6 +171,24 @@ Value* padded(Graph& g, Node* n, const Pads& p, bool infinite) {
   return add_op(g, n, "Pad", {x, pads, fill}, name, {{"mode", std::string("constant")}});
 }
 
+/// Of a convolution with far steps: does a tenth of the taps, or more, lie above or below the image? The loops end before them then
+/// (templates/cpu/contraction.h: TapRange), and nobody stores rows of zeros.
+bool stays_above_and_below(const Node& n, const Pads& p) {
+  if (!n.is("Conv") || !channels_last(n) || p.begin.size() != 2 || n.attr_int("group", 1) != 1) return false;
+  const Value* w = n.inputs[1];
+  const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), weights = dims_of(w);
+  if (n.inputs[0]->type.dtype != DType::F32 || !w->is_constant() || has_infinite_weights(w->constant)) return false;
+  if (weights[0] < 16 || weights[1] < 8 || out[1] < 2 || p.begin[1] + p.end[1] == 0) return false;
+  const int64_t stride = numbers_of(n, "strides", 2, 1)[0], dilation = numbers_of(n, "dilations", 2, 1)[0];
+  int64_t inside = 0;
+  for (int64_t k = 0; k < weights[2]; ++k)
+    for (int64_t o = 0; o < out[0]; ++o) {
+      const int64_t at = o * stride + k * dilation - p.begin[0];
+      inside += at >= 0 && at < in[0] ? 1 : 0;
+    }
+  return 10 * inside <= 9 * weights[2] * out[0];
+}
+
 void drop_pads(Node* n) {
   n->attrs.erase("pads");
   n->attrs.erase("auto_pad");
@@ -188,8 +207,13 @@ void explicit_pad(Graph& g, PassContext& cx) {
     if (!is_candidate(*n)) continue;
     const bool transposed = n->is("ConvTranspose");
     const auto reach = transposed ? std::optional(reach_of(*n)) : std::nullopt;
-    const std::optional<Pads> pads = transposed ? reach->input : pads_of(*n);
+    std::optional<Pads> pads = transposed ? reach->input : pads_of(*n);
     if (!pads || !pads->any()) continue;
+    Dims kept;
+    if (!cx.options.strict_fp && stays_above_and_below(*n, *pads)) {
+      kept = {pads->begin[0], 0, pads->end[0], 0};
+      pads->begin[0] = pads->end[0] = 0;
+    }
     const ValueType result = n->outputs[0]->type;
     const bool infinite = n->is("MaxPool");
     const Value* zero = is_integer_conv(*n) ? zero_of(*n) : nullptr;
@@ -199,6 +223,7 @@ void explicit_pad(Graph& g, PassContext& cx) {
     if (!p) p = padded(g, n, *pads, infinite);
     g.set_input(n, 0, p);
     drop_pads(n);
+    if (!kept.empty()) n->attrs["pads"] = kept;
     if (transposed) {
       n->attrs["pads"] = reach->cut;
       n->attrs.erase("output_shape");

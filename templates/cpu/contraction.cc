@@ -316,7 +316,7 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
 }
 
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
-  auto m = match_contraction(a);
+  auto m = match_contraction(a, false, true);
   if (!m) m = match_double_contraction(a);
   if (!m) m = match_byte_contraction(a);
   if (!m) return {};

@@ -5,6 +5,13 @@
 
 namespace tc {
 
+/// Steps along an axis of a sum that a row has: those at which begin <= row_step * row + k_step * k < end. Behind them is the border of
+/// a convolution, which nobody has stored.
+struct TapRange {
+  Var row, k;
+  int64_t row_step = 0, k_step = 0, begin = 0, end = 0;
+};
+
 /// The axes of a sum of products, by which factor walks them; extents are merged as far as memory allows.
 struct Contraction {
   Canonical c;  // value is unused after matching
@@ -18,6 +25,7 @@ struct Contraction {
   Expr start;               // joins first: over n and outer (a bias, or zero)
   // Where the run chooses how many there are, over no axis: terms of a sum, of the only k, and columns that anybody reads; null: all
   Expr k_end, n_end;
+  std::vector<TapRange> ranges;  // of axes k, by rows but the last
   // q, repacked at compile time, repacked per outer point at run time, in panels [panel][k][column] that somebody else
   // has filled (copy_to_panels), or read as it lies (unit stride along n)
   enum class Right { Packed, Repacked, Panels, Direct } right = Right::Direct;
@@ -35,7 +43,9 @@ struct Contraction {
 
 /// Null if no axis of at least 4 has unit stride in the result and in one factor only, or if an index is not affine.
 /// `typed_constants`: the factor that is Packed may be computed from constants of other types.
-std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants = false);
+/// `in_ranges`: with ranges, too.
+std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants = false,
+                                             bool in_ranges = false);
 /// The same for f64.
 std::optional<Contraction> match_double_contraction(const TemplateArgs& a);
 /// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).

@@ -35,6 +35,7 @@ class ContractionBuilder {
   Stmt tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body);
   Stmt start(const Buffer& acc, int64_t height, bool has_rows);
   Expr along_sum(Point& at, std::vector<Var>& ks) const;
+  Stmt along(const Axis& k, const Var& v, const Stmt& body) const;
   Stmt sum(const Buffer& acc, int64_t height, const Expr& row);
   Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
   Stmt with_row_sums(int64_t height, const std::function<Stmt()>& tile);

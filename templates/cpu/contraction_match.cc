@@ -182,13 +182,80 @@ Expr take_end(Canonical& c) {
   return max(min(end, Expr(c.raxes[0].extent)), Expr(0));
 }
 
-std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
+/// low <= e, or e < high, with e of one axis of the results and one of the sum.
+bool add_bound(const Canonical& c, const Expr& test, std::vector<TapRange>& ranges) {
+  const Apply* a = as<Apply>(test);
+  if (!a || a->op < Op::Lt || a->op > Op::Ge) return false;
+  const auto f = affine_in(a->args[0] - a->args[1], all_vars(c));
+  const auto rest = f ? as_const_int(f->rest) : std::nullopt;
+  if (!rest) return false;
+  // sign * (row_step * row + k_step * k) + rest, compared with 0
+  std::vector<std::pair<Var, int64_t>> rows, ks;
+  for (size_t i = 0; i < f->coefficients.size(); i++)
+    if (f->coefficients[i] != 0) (i < c.axes.size() ? rows : ks).push_back({all_vars(c)[i], f->coefficients[i]});
+  if (rows.size() != 1 || ks.size() != 1 || (rows[0].second > 0) != (ks[0].second > 0)) return false;
+  const int64_t sign = rows[0].second > 0 ? 1 : -1;
+  TapRange r{rows[0].first, ks[0].first, sign * rows[0].second, sign * ks[0].second, INT64_MIN, INT64_MAX};
+  const bool less = a->op == Op::Lt || a->op == Op::Le, equal = a->op == Op::Le || a->op == Op::Ge;
+  if (less == (sign > 0))
+    r.end = -sign * *rest + (equal ? 1 : 0);
+  else
+    r.begin = -sign * *rest + (equal ? 0 : 1);
+  for (TapRange& known : ranges) {
+    if (known.row != r.row || known.k != r.k || known.row_step != r.row_step || known.k_step != r.k_step) continue;
+    known.begin = std::max(known.begin, r.begin);
+    known.end = std::min(known.end, r.end);
+    return true;
+  }
+  ranges.push_back(r);
+  return true;
+}
+
+/// Of select(conditions, x, 0): x, and the ranges in which it is read. Null for others.
+Expr take_ranges(const Canonical& c, const Expr& p, std::vector<TapRange>& ranges) {
+  const Select* k = as<Select>(p);
+  if (!k || as_const_number(k->no) != 0.0) return {};
+  std::vector<Expr> tests = {k->condition};
+  while (!tests.empty()) {
+    const Expr test = tests.back();
+    tests.pop_back();
+    const Apply* both = as<Apply>(test);
+    if (both && both->op == Op::And)
+      tests.insert(tests.end(), both->args.begin(), both->args.end());
+    else if (!add_bound(c, test, ranges))
+      return {};
+  }
+  const bool closed = std::all_of(ranges.begin(), ranges.end(),
+                                  [](const TapRange& r) { return r.begin != INT64_MIN && r.end != INT64_MAX; });
+  return closed ? k->yes : Expr();
+}
+
+/// Are they by rows, but the last, which is tiled, of whole axes?
+bool fit(const std::vector<TapRange>& ranges, const Contraction& m) {
+  const auto has = [](const std::vector<Axis>& axes, const Var& v) {
+    return std::any_of(axes.begin(), axes.end(), [&](const Axis& x) { return x.var == v; });
+  };
+  return std::all_of(ranges.begin(), ranges.end(), [&](const TapRange& r) {
+    return has(m.rows, r.row) && r.row != m.rows.back().var && has(m.k, r.k);
+  });
+}
+
+std::optional<Contraction> match(const TemplateArgs& a, bool bytes, bool in_ranges = false) {
   Canonical c = *a.canonical;
   const Expr end = bytes ? Expr() : take_end(c);
   const auto n = vector_axis(c);
   if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
-  const auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
-  if (!f || !as<Load>(f->p)) return {};
+  auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
+  if (!f) return {};
+  std::vector<TapRange> ranges;
+  Expr inside;
+  if (in_ranges && !as<Load>(f->p)) {
+    const Expr x = take_ranges(c, f->p, ranges);
+    if (!x) return {};
+    inside = as<Select>(f->p)->condition;
+    f->p = x;
+  }
+  if (!as<Load>(f->p)) return {};
   const auto p_at = offset_of(as<Load>(f->p)->index[0], all_vars(c));
   if (!p_at) return {};
 
@@ -222,11 +289,15 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   Expr q_index = *q_at;
   std::vector<Expr*> values = {&m.c.epilogue, &m.start}, indices = {&p_index, &m.c.out_index};
   if (m.q) indices.push_back(&q_index);
+  std::vector<Expr*> whole;
+  if (inside) whole.push_back(&inside), values.push_back(&inside);
   merge_axes(m.rows, values, indices, open_rows(a));
   if (m.right != Contraction::Right::Packed) merge_axes(m.outer, values, indices);
   std::vector<Expr*> summed = {&p_index};
   if (m.q) summed.push_back(&q_index);
-  merge_axes(m.k, {}, summed);
+  merge_axes(m.k, whole, summed);
+  m.ranges = ranges;
+  if (!fit(ranges, m)) return {};
 
   std::vector<Var> vars = {n->var};
   for (const auto* l : {&m.outer, &m.rows, &m.k})
@@ -241,9 +312,9 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
 
 }  // namespace
 
-std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants) {
+std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants, bool in_ranges) {
   if (!a.canonical || !a.canonical->value || !is_sum_of(DType::F32, a, typed_constants)) return {};
-  return match(a, false);
+  return match(a, false, in_ranges);
 }
 
 std::optional<Contraction> match_double_contraction(const TemplateArgs& a) {

@@ -80,6 +80,22 @@ Expr ContractionBuilder::along_sum(Point& at, std::vector<Var>& ks) const {
   return k;
 }
 
+// The steps of one axis of the sum, as many as the row has.
+Stmt ContractionBuilder::along(const Axis& k, const Var& v, const Stmt& body) const {
+  Expr begin = 0, end = m_.k_end ? m_.k_end : Expr(k.extent);
+  for (const TapRange& r : m_.ranges) {
+    if (r.k != k.var) continue;
+    const auto row = std::find_if(at_.begin(), at_.end(), [&](const auto& p) { return p.first == r.row; });
+    check(row != at_.end(), "a range is one of a row that loops walk");
+    const auto steps_below = [&](int64_t n) {
+      return (max(Expr(n) - row->second * Expr(r.row_step), Expr(0)) + Expr(r.k_step - 1)) / Expr(r.k_step);
+    };
+    begin = max(begin, steps_below(r.begin));
+    end = min(end, steps_below(r.end));
+  }
+  return is_const(begin, 0) ? loop(v, end, body) : loop(v, end - begin, body, ForKind::Serial, begin);
+}
+
 Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
   const bool has_rows = !m_.rows.empty();
   Point at = at_;
@@ -101,7 +117,7 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   Stmt body;
   if (u == 1) {
     body = step(k, at, height, false);
-    for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k_end ? m_.k_end : Expr(m_.k[i].extent), body);
+    for (size_t i = ks.size(); i-- > 0;) body = along(m_.k[i], ks[i], body);
     return body;
   }
   // One k axis, u steps at a time into u partial sums; what is left goes to the first.
