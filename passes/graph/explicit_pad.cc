@@ -8,6 +8,7 @@
 // which cut the result, grow by as much:
 //   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
 // A convolution whose taps often lie above or below the image (far steps: "atrous" ones) keeps these pads: its loops end there.
+// Taps that lie outside for every result are cut off the weights, on a GPU, too.
 // Positions of maxima and averages that do not count the padding stay. So do pools of floats with the channels first:
 // their template (templates/cpu/window_rows.cc) skips what lies outside, and nobody would write the border for it.
 //
@@ -24,6 +25,7 @@
 #include <map>
 
 #include "ir/loop/build.h"
+#include "ir/open_size.h"
 #include "ir/ops/contraction.h"
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
@@ -171,22 +173,97 @@ Value* padded(Graph& g, Node* n, const Pads& p, bool infinite) {
   return add_op(g, n, "Pad", {x, pads, fill}, name, {{"mode", std::string("constant")}});
 }
 
-/// Of a convolution with far steps: does a tenth of the taps, or more, lie above or below the image? The loops end before them then
-/// (templates/cpu/contraction.h: TapRange), and nobody stores rows of zeros.
-bool stays_above_and_below(const Node& n, const Pads& p) {
-  if (!n.is("Conv") || !channels_last(n) || p.begin.size() != 2 || n.attr_int("group", 1) != 1) return false;
-  const Value* w = n.inputs[1];
-  const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), weights = dims_of(w);
-  if (n.inputs[0]->type.dtype != DType::F32 || !w->is_constant() || has_infinite_weights(w->constant)) return false;
-  if (weights[0] < 16 || weights[1] < 8 || out[1] < 2 || p.begin[1] + p.end[1] == 0) return false;
-  const int64_t stride = numbers_of(n, "strides", 2, 1)[0], dilation = numbers_of(n, "dilations", 2, 1)[0];
+/// For how many results along an axis tap k lies inside of the image.
+int64_t results_inside(const Node& n, const Pads& p, size_t axis, int64_t k) {
+  const int64_t in = spatial_of(n, n.inputs[0])[axis], out = spatial_of(n, n.outputs[0])[axis];
+  const size_t rank = p.begin.size();
+  const int64_t stride = numbers_of(n, "strides", rank, 1)[axis],
+                at = k * numbers_of(n, "dilations", rank, 1)[axis] - p.begin[axis];  // of the first result
+  const int64_t first = at < 0 ? (stride - 1 - at) / stride : 0;
+  const int64_t behind = at < in ? std::min(out, (in - at + stride - 1) / stride) : 0;
+  return std::max<int64_t>(0, behind - first);
+}
+
+/// Taps along an axis that lie inside of the image for some result: the first, and the number of them.
+struct Taps {
+  int64_t first = 0, count = 0;
+};
+Taps taps_inside(const Node& n, const Pads& p, size_t axis) {
+  Taps t;
+  for (int64_t k = 0; k < kernel_of(n)[axis]; ++k) {
+    if (results_inside(n, p, axis, k) == 0) continue;
+    if (t.count == 0) t.first = k;
+    t.count = k - t.first + 1;
+  }
+  return t;
+}
+
+/// A convolution whose first or last taps are zeros for every result does without them: 3 x 3 with steps of 36 on an image of 32 x 32
+/// is 1 x 1.
+void cut_taps(Graph& g, Node* n) {
+  const std::optional<Pads> p = n->is("Conv") && is_float(n->inputs[0]->type.dtype) ? pads_of(*n) : std::nullopt;
+  Value* w = n->inputs.size() > 1 ? n->inputs[1] : nullptr;
+  if (!p || !w || !w->is_constant() || has_infinite_weights(w->constant)) return;
+  const size_t rank = p->begin.size();
+  const Dims kernel = kernel_of(*n), dilations = numbers_of(*n, "dilations", rank, 1);
+  Dims begin(rank), end(rank), axes(rank), counts(rank), pads(2 * rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const Taps t = taps_inside(*n, *p, d);
+    axes[d] = int64_t(d) + 2;
+    begin[d] = t.first;
+    end[d] = t.first + t.count;
+    counts[d] = t.count;
+    pads[d] = p->begin[d] - t.first * dilations[d];
+    pads[rank + d] = p->end[d] - (kernel[d] - end[d]) * dilations[d];
+    if (t.count == 0 || pads[d] < 0 || pads[rank + d] < 0) return;
+  }
+  if (counts == kernel) return;
+  const ModelText name = derived(w->name, "_inside");
+  const auto list = [&](const std::string& suffix, const Dims& numbers) {
+    return g.add_constant(derived(name, suffix), int64_constant(numbers));
+  };
+  g.set_input(n, 1, add_op(g, n, "Slice", {w, list("_begin", begin), list("_end", end), list("_axes", axes)}, name));
+  n->attrs.erase("auto_pad");
+  n->attrs.erase("kernel_shape");
+  n->attrs["pads"] = pads;
+  n->fn = nullptr;
+  const ValueType result = n->outputs[0]->type;
+  infer_types(g, *n);
+  check(n->outputs[0]->type == result, "explicit_pad changed the size of a result");
+}
+
+/// Weights, or what is left of them.
+bool are_known(const Value* w) {
+  const Value* all = w->producer && w->producer->is("Slice") ? w->producer->inputs[0] : w;
+  return all->is_constant() && !has_infinite_weights(all->constant);
+}
+
+/// Of a convolution with far steps: is so much of its sums along an axis zeros, in percent, that its loops end there
+/// (templates/cpu/contraction.h: TapRange)? Nobody stores these zeros then.
+bool ends_along(const Node& n, const Pads& p, size_t axis, int64_t percent) {
+  const int64_t out = spatial_of(n, n.outputs[0])[axis], taps = kernel_of(n)[axis];
+  constexpr int64_t kMostTaps = 9;
+  if (is_open(out) || taps > kMostTaps) return false;
   int64_t inside = 0;
-  for (int64_t k = 0; k < weights[2]; ++k)
-    for (int64_t o = 0; o < out[0]; ++o) {
-      const int64_t at = o * stride + k * dilation - p.begin[0];
-      inside += at >= 0 && at < in[0] ? 1 : 0;
+  for (int64_t k = 0; k < taps; ++k) inside += results_inside(n, p, axis, k);
+  return 100 * inside <= (100 - percent) * taps * out;
+}
+
+/// The pads that such a convolution keeps: those along rows cost a tile of results its shape.
+Dims kept_pads(const Node& n, const Pads& p) {
+  constexpr int64_t kLeastColumns = 8;
+  Dims kept(4, 0);
+  const Value* w = n.inputs[1];
+  if (!n.is("Conv") || !channels_last(n) || p.begin.size() != 2 || n.attr_int("group", 1) != 1) return kept;
+  const Dims out = spatial_of(n, n.outputs[0]), weights = dims_of(w);
+  if (n.inputs[0]->type.dtype != DType::F32 || !are_known(w)) return kept;
+  if (weights[0] < 16 || weights[1] < 8 || out[0] < 2 || out[1] < kLeastColumns) return kept;
+  for (const size_t d : {size_t(0), size_t(1)})
+    if (ends_along(n, p, d, d == 0 ? 10 : 15)) {
+      kept[d] = p.begin[d];
+      kept[2 + d] = p.end[d];
     }
-  return 10 * inside <= 9 * weights[2] * out[0];
+  return kept;
 }
 
 void drop_pads(Node* n) {
@@ -199,6 +276,10 @@ void drop_pads(Node* n) {
 }  // namespace
 
 void explicit_pad(Graph& g, PassContext& cx) {
+  std::vector<Node*> nodes;
+  for (const auto& n : g.nodes()) nodes.push_back(n.get());
+  for (Node* n : nodes)
+    if (is_candidate(*n)) cut_taps(g, n);
   if (!cx.target.padded_copies) return;
   std::map<std::pair<int, std::string>, Value*> made;  // by value and suffix; looked up only
   for (const auto& owned : g.nodes()) {
@@ -209,21 +290,21 @@ void explicit_pad(Graph& g, PassContext& cx) {
     const auto reach = transposed ? std::optional(reach_of(*n)) : std::nullopt;
     std::optional<Pads> pads = transposed ? reach->input : pads_of(*n);
     if (!pads || !pads->any()) continue;
-    Dims kept;
-    if (!cx.options.strict_fp && stays_above_and_below(*n, *pads)) {
-      kept = {pads->begin[0], 0, pads->end[0], 0};
-      pads->begin[0] = pads->end[0] = 0;
-    }
+    const Dims kept = transposed || cx.options.strict_fp ? Dims(4, 0) : kept_pads(*n, *pads);
+    for (size_t d = 0; d < 2; ++d)
+      if (kept[d] + kept[2 + d] > 0) pads->begin[d] = pads->end[d] = 0;
     const ValueType result = n->outputs[0]->type;
-    const bool infinite = n->is("MaxPool");
-    const Value* zero = is_integer_conv(*n) ? zero_of(*n) : nullptr;
-    const std::string key =
-        suffix_of(*pads, infinite) + (channels_last(*n) ? "l" : "f") + (zero ? to_text(int64_t(zero->id)) : "");
-    Value*& p = made[{n->inputs[0]->id, key}];
-    if (!p) p = padded(g, n, *pads, infinite);
-    g.set_input(n, 0, p);
+    if (pads->any()) {
+      const bool infinite = n->is("MaxPool");
+      const Value* zero = is_integer_conv(*n) ? zero_of(*n) : nullptr;
+      const std::string key =
+          suffix_of(*pads, infinite) + (channels_last(*n) ? "l" : "f") + (zero ? to_text(int64_t(zero->id)) : "");
+      Value*& p = made[{n->inputs[0]->id, key}];
+      if (!p) p = padded(g, n, *pads, infinite);
+      g.set_input(n, 0, p);
+    }
     drop_pads(n);
-    if (!kept.empty()) n->attrs["pads"] = kept;
+    if (kept != Dims(4, 0)) n->attrs["pads"] = kept;
     if (transposed) {
       n->attrs["pads"] = reach->cut;
       n->attrs.erase("output_shape");

@@ -15,6 +15,7 @@
 // and its sum runs over (kernel row, kernel column and channel), which lie side by side in memory. The tile itself is in
 // contraction_tile.cc.
 #include <algorithm>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
@@ -228,7 +229,10 @@ Stmt ContractionBuilder::tile_rows() {
   }
   Stmt tail;
   if (rest > 0) tail = tile(rest, Expr(whole * mr));
-  const bool one_shape = whole == 0 || rest == 0;
+  const bool in_ranges =
+      std::any_of(m_.ranges.begin(), m_.ranges.end(), [&](const TapRange& r) { return r.row == tiled.var; });
+  if (in_ranges) full = tiles_in_ranges(tiled), tail = {};
+  const bool one_shape = in_ranges || whole == 0 || rest == 0;
   if (!one_shape) full = with_tiles(mr, full), tail = with_tiles(rest, tail);
   if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
   Stmt body = seq({full, tail});
@@ -236,6 +240,31 @@ Stmt ContractionBuilder::tile_rows() {
     body = loop(loops[i], i == 0 ? extent : Expr(m_.rows[i].extent), body, ForKind::Serial, i == 0 ? begin : Expr(0));
   at_.resize(mark);
   return one_shape ? with_tiles(whole > 0 ? mr : rest, body) : body;
+}
+
+// Tiles of rows that have the same steps: they end where a step begins or ends.
+Stmt ContractionBuilder::tiles_in_ranges(const Axis& tiled) {
+  std::set<int64_t> ends = {0, tiled.extent.value};
+  for (const TapRange& r : m_.ranges) {
+    if (r.row != tiled.var) continue;
+    const Axis& k = *std::find_if(m_.k.begin(), m_.k.end(), [&](const Axis& a) { return a.var == r.k; });
+    for (int64_t step = 0; step < k.extent.value; step++)
+      for (const int64_t end : {r.begin, r.end}) {
+        const int64_t row = ceil_div(std::max<int64_t>(0, end - step * r.k_step), r.row_step);
+        if (row < tiled.extent.value) ends.insert(row);
+      }
+  }
+  Stmts list;
+  for (auto it = ends.begin(); std::next(it) != ends.end(); ++it) {
+    const int64_t begin = *it, count = *std::next(it) - begin,
+                  height = ceil_div(count, ceil_div(count, plan_.tile.rows)), whole = count / height;
+    const Var t = make_var(tiled.var->name + "_o");
+    ranged_row_ = begin;
+    const Stmt body = tile(height, Expr(t) * Expr(height) + Expr(begin));
+    list.push_back(whole == 1 ? substitute(body, {{t.get(), Expr(0)}}) : loop(t, whole, body));
+    if (count % height > 0) list.push_back(tile(count % height, Expr(begin + whole * height)));
+  }
+  return seq(std::move(list));
 }
 
 // The tiles of a panel share the work of fetching the next one: each k step asks for the next few elements.
@@ -315,6 +344,30 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
   return plan.panels > 1 ? loop(panel, panels_used, copy) : copy;
 }
 
+namespace {
+
+/// Multiplications that the ranges leave.
+int64_t macs_in_ranges(const Contraction& m) {
+  const auto extent = [](const std::vector<Axis>& axes, const Var& v) {
+    return std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == v; })->extent.value;
+  };
+  double macs = double(points(m.outer)) * double(points(m.rows)) * double(points(m.k)) * double(m.n.extent.value);
+  for (const TapRange& r : m.ranges) {
+    const int64_t rows = extent(m.rows, r.row), steps = extent(m.k, r.k);
+    int64_t inside = 0;
+    for (int64_t k = 0; k < steps; k++) {
+      const auto rows_below = [&](int64_t n) {
+        return std::clamp<int64_t>(ceil_div(std::max<int64_t>(0, n - k * r.k_step), r.row_step), 0, rows);
+      };
+      inside += rows_below(r.end) - rows_below(r.begin);
+    }
+    macs *= double(inside) / (double(rows) * double(steps));
+  }
+  return int64_t(macs);
+}
+
+}  // namespace
+
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   auto m = match_contraction(a, false, true);
   if (!m) m = match_double_contraction(a);
@@ -330,6 +383,10 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";
   s.description = describe(*m, plan);
+  if (!m->ranges.empty()) {
+    s.macs = macs_in_ranges(*m);
+    s.description += "; no products with what lies outside of the image";
+  }
   return s;
 }
 

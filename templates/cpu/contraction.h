@@ -25,7 +25,8 @@ struct Contraction {
   Expr start;               // joins first: over n and outer (a bias, or zero)
   // Where the run chooses how many there are, over no axis: terms of a sum, of the only k, and columns that anybody reads; null: all
   Expr k_end, n_end;
-  std::vector<TapRange> ranges;  // of axes k, by rows but the last
+  std::vector<TapRange>
+      ranges;  // of axes k, by rows; where they are by the last, which is tiled, it is not the only one
   // q, repacked at compile time, repacked per outer point at run time, in panels [panel][k][column] that somebody else
   // has filled (copy_to_panels), or read as it lies (unit stride along n)
   enum class Right { Packed, Repacked, Panels, Direct } right = Right::Direct;

@@ -30,12 +30,14 @@ class ContractionBuilder {
   Stmt panel_rows(const Expr& panel, const Var& chunk);
   Stmt with_prefetch(const Expr& index, const std::function<Stmt()>& make);
   Stmt tile_rows();
+  Stmt tiles_in_ranges(const Axis& tiled);
   Stmt in_strips(const std::function<Stmt()>& make);
   Stmt tile(int64_t mr, const Expr& row);
   Stmt tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body);
   Stmt start(const Buffer& acc, int64_t height, bool has_rows);
   Expr along_sum(Point& at, std::vector<Var>& ks) const;
-  Stmt along(const Axis& k, const Var& v, const Stmt& body) const;
+  std::pair<Expr, Expr> steps_of(const Axis& k) const;
+  Stmt along_sum(const std::vector<Var>& ks, Stmt body) const;
   Stmt sum(const Buffer& acc, int64_t height, const Expr& row);
   Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
   Stmt with_row_sums(int64_t height, const std::function<Stmt()>& tile);
@@ -68,6 +70,7 @@ class ContractionBuilder {
   bool one_panel_ = false;  // at a time is packed
   Buffer row_sums_, ones_;  // where a zero point of the right factor is left
   Var block_;               // row block; null: one
+  int64_t ranged_row_ = 0;  // of the tiled axis: one of those that the tile has, all of which have the same steps
   Point at_;                // outer axes and row loops around the tile
   Expr panel_, next_panel_, prefetch_;
   Expr strip_;  // of the panel; null: the panel is one

@@ -230,14 +230,13 @@ Expr take_ranges(const Canonical& c, const Expr& p, std::vector<TapRange>& range
   return closed ? k->yes : Expr();
 }
 
-/// Are they by rows, but the last, which is tiled, of whole axes?
+/// Are they of whole axes, and by rows beside which there are others?
 bool fit(const std::vector<TapRange>& ranges, const Contraction& m) {
   const auto has = [](const std::vector<Axis>& axes, const Var& v) {
     return std::any_of(axes.begin(), axes.end(), [&](const Axis& x) { return x.var == v; });
   };
-  return std::all_of(ranges.begin(), ranges.end(), [&](const TapRange& r) {
-    return has(m.rows, r.row) && r.row != m.rows.back().var && has(m.k, r.k);
-  });
+  return std::all_of(ranges.begin(), ranges.end(),
+                     [&](const TapRange& r) { return has(m.rows, r.row) && m.rows.size() > 1 && has(m.k, r.k); });
 }
 
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes, bool in_ranges = false) {

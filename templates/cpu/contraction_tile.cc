@@ -80,20 +80,37 @@ Expr ContractionBuilder::along_sum(Point& at, std::vector<Var>& ks) const {
   return k;
 }
 
-// The steps of one axis of the sum, as many as the row has.
-Stmt ContractionBuilder::along(const Axis& k, const Var& v, const Stmt& body) const {
+// The steps of one axis of the sum, as many as the row has: the first, and what is behind the last.
+std::pair<Expr, Expr> ContractionBuilder::steps_of(const Axis& k) const {
   Expr begin = 0, end = m_.k_end ? m_.k_end : Expr(k.extent);
   for (const TapRange& r : m_.ranges) {
     if (r.k != k.var) continue;
-    const auto row = std::find_if(at_.begin(), at_.end(), [&](const auto& p) { return p.first == r.row; });
-    check(row != at_.end(), "a range is one of a row that loops walk");
+    const auto loop_row = std::find_if(at_.begin(), at_.end(), [&](const auto& p) { return p.first == r.row; });
+    const Expr row = loop_row != at_.end() ? loop_row->second : Expr(ranged_row_);
     const auto steps_below = [&](int64_t n) {
-      return (max(Expr(n) - row->second * Expr(r.row_step), Expr(0)) + Expr(r.k_step - 1)) / Expr(r.k_step);
+      return (max(Expr(n) - row * Expr(r.row_step), Expr(0)) + Expr(r.k_step - 1)) / Expr(r.k_step);
     };
     begin = max(begin, steps_below(r.begin));
     end = min(end, steps_below(r.end));
   }
-  return is_const(begin, 0) ? loop(v, end, body) : loop(v, end - begin, body, ForKind::Serial, begin);
+  return {begin, end};
+}
+
+// Loops over the sum, each as long as the row has steps.
+Stmt ContractionBuilder::along_sum(const std::vector<Var>& ks, Stmt body) const {
+  std::vector<std::pair<Var, Expr>> names;
+  const auto named = [&](const Expr& e, const std::string& name) {
+    if (as_const_int(e)) return e;
+    names.push_back({make_var(name), e});
+    return Expr(names.back().first);
+  };
+  for (size_t i = ks.size(); i-- > 0;) {
+    auto [begin, end] = steps_of(m_.k[i]);
+    if (!m_.ranges.empty()) begin = named(begin, "first_" + ks[i]->name), end = named(end, "behind_" + ks[i]->name);
+    body = is_const(begin, 0) ? loop(ks[i], end, body) : loop(ks[i], end - begin, body, ForKind::Serial, begin);
+  }
+  for (size_t i = names.size(); i-- > 0;) body = let(names[i].first, names[i].second, body);
+  return body;
 }
 
 Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
@@ -117,8 +134,7 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   Stmt body;
   if (u == 1) {
     body = step(k, at, height, false);
-    for (size_t i = ks.size(); i-- > 0;) body = along(m_.k[i], ks[i], body);
-    return body;
+    return along_sum(ks, body);
   }
   // One k axis, u steps at a time into u partial sums; what is left goes to the first.
   const Expr n = m_.k_end ? m_.k_end : Expr(m_.k[0].extent), left = apply(Op::Mod, {n, Expr(u)});
