@@ -121,7 +121,9 @@ class Executor {
     out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
     if (is_open(c.room) && c.times.size() == 1 && never_empty(c.times[0])) {
       const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to));
-      const int64_t more = open_number(c.room).rest, parts = more / c.bytes;  // that a tile may read
+      // What a tile may read: the slot has room for the largest of the other sizes, too.
+      const int64_t more = std::max<int64_t>(0, open_number(c.room).rest - most_beside_open(c.times[0]) * c.bytes),
+                    parts = more / c.bytes;
       const std::string behind = "(unsigned char *)" + to + " + " + bytes;
       if (parts > 0)
         out_.line("for (size_t k = 0; k < " + to_text(parts) + "; k++) memcpy(" + behind + " + k * " + part + ", " +
@@ -137,6 +139,15 @@ class Executor {
       out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " +
                 (is_open(c.room) ? memory_text(c.room, n_.self + "->room") : bytes_text(c.room, dtype_of(p_, c.to))) +
                 " - " + bytes + ");");
+  }
+  /// How much the sizes that have an upper bound are at most.
+  int64_t most_beside_open(const SizeSum& s) const {
+    int64_t most = s.addend;
+    for (const SizeSum::Term& t : s.terms) {
+      const IoTensor& size = p_.inputs[t.input];
+      if (!is_open(size.most)) most += t.factor * (t.factor < 0 ? size.least : size.most);
+    }
+    return std::max<int64_t>(0, most);
   }
   bool never_empty(const SizeSum& s) const {
     int64_t least = s.addend;

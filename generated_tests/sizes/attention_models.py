@@ -114,3 +114,11 @@ def heads_with_caches(b):
     caches = [b.input(name, [1, 3, "past", 16]) for name in ("past_k", "past_v")]
     for y in b.op("Attention", q, k, v, "", *caches, is_causal=1, outputs=3):
         b.output(y)
+
+
+def sums_of_sizes(b):
+    """An operand of as many elements as two sizes are together."""
+    q, p, m = b.input("q", [2, "seq"]), b.input("p", [2, "past"]), b.input("m", [2, "past + seq"])
+    b.output(b.op("Neg", m))
+    b.output(b.op("Add", q, q))
+    b.output(b.op("Add", p, p))

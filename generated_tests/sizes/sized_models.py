@@ -406,6 +406,7 @@ ALL = prefix_models.BOUNDED + mask_models.BOUNDED + [
     (attention_models.half_attention, {"batch": (1, 1), "seq": (1, 40)}), (attention_models.half_attention, {"batch": (1, 3), "seq": (1, 19)}),
     (attention_models.heads_side_by_side, {"seq": (1, 70)}), (attention_models.causal_heads_side_by_side, {"seq": (1, 70)}), (attention_models.causal_heads_side_by_side, {"seq": (3, 40)}),
     (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, 40), "past": (0, 70)}), (attention_models.heads_with_caches, {"seq": (1, 40), "past": (0, 33)}),
+    (attention_models.sums_of_sizes, {"seq": (1, None), "past": (63, 65)}), (attention_models.sums_of_sizes, {"seq": (1, 3), "past": (0, None)}), (attention_models.sums_of_sizes, {"seq": (1, 9), "past": (0, 30)}),
     (attention_models.batches_of_heads, {"batch": (1, 3), "seq": (1, 40)}), (attention_models.batches_of_heads, {"batch": (1, 5), "seq": (33, 33)}),
     (attention_models.many_scores, {"n": (1, 250)}), (no_elements, {"n": (1, 9)}), (attention_models.pooled_by_attention, {"n": (1, 70)}), (attention_models.pooled_by_attention, {"n": (0, 19)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
@@ -444,7 +445,7 @@ NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
 EVERY = ALL + open_models.ALL + lookup_models.ALL + across_models.ALL + cached_models.ALL + beside_models.ALL + loop_models.ALL + ENDLESS + inner_models.ENDLESS + endless_attention.ENDLESS + NEEDS_BOUND
 # Layers and sums from the front that keep what grows between their launches, attention over a text, what is found by positions that are computed.
 NEED_BOUNDS_ON_CUDA = {"counted_words", "prefix_sums", "behind_the_last", "recurrent", "recurrent_steps", "lines_of_text", "tagger", "states", "from_zeros", "best", "gathered_by_row", "sampled", "thirds",
-                       "every_second", "scanned_columns"}
+                       "every_second", "scanned_columns", "sums_of_sizes"}
 NEEDS_BOUND_ON_CUDA = mask_models.NEEDS_BOUND_ON_CUDA + endless_attention.ENDLESS + [case for case in EVERY if case[0].__name__ in NEED_BOUNDS_ON_CUDA]
 NO_KERNELS_ON_CUDA = [(words, {"batch": (1, None)})]
 

@@ -241,6 +241,7 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   if (packed_otherwise_.count(function) != 0) return {};
   const size_t kernels = p_.kernels.size();
   std::vector<std::string> ends;
+  ends.reserve(rest.size());
   for (const LiveOutput& l : rest) ends.push_back(l.as_text());
   const FunctionKey key = {function, are_constant(constants), dead, ends, by_value(own), columns, last_key_.kept};
   Compiled& c = compile(key, *one, constants, &n, rest);

@@ -208,7 +208,7 @@ Expr upper_bound(const Expr& e, const SizeTerms& terms) {
       return is_front && (!bool(y) || has_symbol(x)) ? x : y ? y - Expr(1) : y;
     }
     case Op::Min: {
-      const Expr y = of(second);
+      Expr y = of(second);
       if (bool(x) && bool(y) && interval(simplify(x - y, ranges), ranges).min >= 0) return y;
       return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
     }
