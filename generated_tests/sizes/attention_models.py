@@ -122,3 +122,16 @@ def sums_of_sizes(b):
     b.output(b.op("Neg", m))
     b.output(b.op("Add", q, q))
     b.output(b.op("Add", p, p))
+
+
+def gated_heads(b):
+    """Something becomes of the result in the same kernel, heads apart and side by side."""
+    b.imports[""] = 23
+    q, k, v, gate = (b.input(name, ["batch", "seq", 24]) for name in ("q", "k", "v", "gate"))
+    caches = [b.input(name, ["batch", 3, "past", 8]) for name in ("past_k", "past_v")]
+    y = b.op("Attention", q, k, v, "", *caches, q_num_heads=3, kv_num_heads=3, is_causal=1, outputs=3)
+    b.output(b.op("Mul", y[0], gate))
+    apart = b.op("Attention", *(b.op("Transpose", b.op("Reshape", x, b.ints(0, 0, 2, 12)), perm=[0, 2, 1, 3]) for x in (q, k, v)), is_causal=1)
+    b.output(b.op("Relu", b.op("Add", apart, b.weight(2, 1, 12))))
+    for x in y[1:]:
+        b.output(x)

@@ -102,4 +102,5 @@ ENDLESS = [
     # Caches that no state keeps: past keys come with the run, and so do all of them, with its own.
     (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, None), "past": (0, None)}), (attention_models.batches_with_caches, {"batch": (1, 3), "seq": (1, 20), "past": (0, None)}),
     (attention_models.heads_with_caches, {"seq": (1, None), "past": (0, 33)}), (cached_models.one_token, {"past": (0, None)}),
+    (attention_models.gated_heads, {"batch": (1, 2), "seq": (1, None), "past": (0, None)}), (attention_models.gated_heads, {"batch": (1, 2), "seq": (1, 9), "past": (0, 20)}),
 ]

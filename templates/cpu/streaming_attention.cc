@@ -127,7 +127,7 @@ class Builder {
     const Expr v = in_lanes(e, axis, base);
     return !count ? v : rewrite(v, [&](const Expr& x) -> Expr {
       const Load* l = as<Load>(x);
-      return l && as<Ramp>(l->index.back()) ? partial(x, count) : Expr();
+      return l && !l->index.empty() && as<Ramp>(l->index.back()) ? partial(x, count) : Expr();
     });
   }
 
@@ -224,8 +224,20 @@ class Builder {
                    Expr y = load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse));
                    if (s_.none == None::ZeroIfNaN) y = select(total >= nothing, y, broadcast(nothing));  // NaN is not
                    for (const DType t : s_.rounded) y = cast(t, y);
+                   if (s_.after) y = after(y, own, base, count);
                    return store(fn_.outputs[0], index, y, std::nullopt, count);
                  }));
+    });
+  }
+
+  /// What becomes of values `y`.
+  Expr after(const Expr& y, const Expr& own, const Expr& base, const Expr& count) const {
+    const Expr v = in_lanes(at(s_.after, own), s_.value_d.var, base);
+    return rewrite(v, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      if (!l) return {};
+      if (l->buffer == s_.own) return y;
+      return bool(count) && !l->index.empty() && as<Ramp>(l->index.back()) ? partial(x, count) : Expr();
     });
   }
 

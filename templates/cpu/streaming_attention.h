@@ -16,8 +16,10 @@ struct StreamedAttention {
   std::vector<Expr> begins;
   Exprs out_index;             // over b, h, i, value_d
   std::vector<DType> rounded;  // what a result is converted to, in order
-  int64_t group = 1;           // heads that read the same keys and values
-  int64_t block = 0;           // keys at a time
+  Expr after;                  // what becomes of it, an element of `own`, over b, h, i, value_d; null: nothing
+  Buffer own;
+  int64_t group = 1;  // heads that read the same keys and values
+  int64_t block = 0;  // keys at a time
   // A row that sees no key is zero; or NaN, as Softmax has it; a row of which a score is NaN or inf is NaN, or zero
   enum class None { Zero, NaN, ZeroIfNaN } none = None::Zero;
   Expr sink;  // the score of one more key, whose value is zero, over b, h, i; null: there is none

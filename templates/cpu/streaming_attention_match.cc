@@ -164,11 +164,32 @@ std::optional<std::vector<size_t>> roles_of(const Reductions& r) {
   return roles;
 }
 
+/// The element of `b` that `e` reads, if it is one; null: several, or none.
+const Load* only_read(const Expr& e, const Buffer& b) {
+  const Load* only = nullptr;
+  bool one = true;
+  for (const Load* l : loads_of(e)) {
+    if (l->buffer != b) continue;
+    one = one && (!only || std::equal(l->index.begin(), l->index.end(), only->index.begin(), structurally_equal));
+    only = l;
+  }
+  return one ? only : nullptr;
+}
+
+/// What becomes of the result on the way to the output, `value` over the axes of the queries; false where no vectors compute it.
+bool take_after(const Expr& value, const Buffer& result, StreamedAttention& s) {
+  if (value->dtype != DType::F32) return false;
+  s.own = make_buffer("own", DType::F32, {s.value_d.extent});
+  s.after = rewrite(value,
+                    [&](const Expr& x) { return is_load_of(x, result) ? load(s.own, {Expr(s.value_d.var)}) : Expr(); });
+  return has_vector_form(s.after, s.value_d.var, false);
+}
+
 /// Where that is where the output has the result's axes in another order.
 bool find_permuted(const TensorFn& fn, const Reductions& r, const Stage& last, const Exprs& at, StreamedAttention& s) {
   const Expr value = inlined(fn, last.values[0], {r.result->outputs[0]});
-  const Load* l = as<Load>(value);
-  if (!l || l->buffer != r.result->outputs[0] || last.axes.size() != at.size()) return false;
+  const Load* l = only_read(value, r.result->outputs[0]);
+  if (!l || last.axes.size() != at.size()) return false;
   s.out_index.assign(at.size(), Expr(0));
   for (size_t k = 0; k < at.size(); k++) {
     const VarRef* v = as<VarRef>(l->index[k]);
@@ -179,7 +200,10 @@ bool find_permuted(const TensorFn& fn, const Reductions& r, const Stage& last, c
     else if (r.result->axes[k].extent != Dim(1))
       return false;
   }
-  return structurally_equal(s.out_index.back(), Expr(s.value_d.var));
+  if (!structurally_equal(s.out_index.back(), Expr(s.value_d.var))) return false;
+  VarMap to;
+  for (size_t k = 0; k < last.axes.size(); k++) to[last.axes[k].var.get()] = s.out_index[k];
+  return as<Load>(value) || take_after(substitute(value, to), r.result->outputs[0], s);
 }
 
 /// Where an element of the result, `at` by its axes, lies in the output.
@@ -209,8 +233,11 @@ bool find_output(const TensorFn& fn, const Reductions& r, const Exprs& at, Strea
     s.rounded.insert(s.rounded.begin(), result->dtype);
     result = c->value;
   }
-  const Load* l = as<Load>(result);
-  if (!l || l->buffer != r.result->outputs[0]) return false;
+  const Load* l = only_read(result, r.result->outputs[0]);
+  if (!l) return false;
+  if (!as<Load>(result)) {
+    if (!s.rounded.empty() || !take_after(result, r.result->outputs[0], s)) return false;
+  }
   if (s.rounded.size() > 2 || !std::all_of(s.rounded.begin(), s.rounded.end(), is_half_or_single)) return false;
   Ranges ranges;
   const Axis* axes[] = {&s.b, &s.h, &s.i, &s.value_d};
