@@ -2,7 +2,8 @@
 """TVM's part of emitters.py, run by a Python that has apache-tvm.
 
 usage: emitters_tvm.py compile MODEL.onnx LIBRARY.so
-       emitters_tvm.py tune MODEL.onnx LIBRARY.so TRIALS FOLDER     (MetaSchedule, one thread; it needs xgboost-cpu, too)
+       emitters_tvm.py tune MODEL.onnx LIBRARY.so TRIALS FOLDER     (MetaSchedule, one thread; it needs xgboost-cpu and psutil, too, and of
+                                                                     apache-tvm-ffi 0.1.14: with 0.1.15 it ends with a segmentation fault)
        emitters_tvm.py time LIBRARY.so INPUT.raw OUTPUT.raw SECONDS
 """
 import json
@@ -38,10 +39,15 @@ def tune_model(model, library, trials, folder):
     with host_target(**{"num-cores": 1}) as target:
         # A candidate is timed as `tc-emit tune` does it: repeatedly for 60 ms, five times.
         runner = ms.runner.LocalRunner(evaluator_config=ms.runner.EvaluatorConfig(number=1, repeat=5, min_repeat_ms=60))
-        database = ms.relax_integration.tune_relax(module, {}, target, folder, int(trials), num_trials_per_iter=16, database="memory",
+        database = ms.relax_integration.tune_relax(module, {}, target, folder, int(trials), num_trials_per_iter=16,
                                                    builder=ms.builder.LocalBuilder(max_workers=1), runner=runner)
-        print(json.dumps({"tuned_s": time.monotonic() - start}), flush=True)
-        ms.relax_integration.compile_relax(database, module, target, {}).export_library(library)
+        tuned_s = time.monotonic() - start
+        # compile_relax() would fuse once more, and find none of these functions.
+        with database:
+            module = passes.MetaScheduleApplyDatabase()(module)
+        scheduled = sum(bool(f.attrs and f.attrs.get("tirx.is_scheduled")) for f in module.functions.values())
+        print(json.dumps({"tuned_s": tuned_s, "scheduled": scheduled, "functions": len(module.functions)}), flush=True)
+        tvm.compile(module, target=target).export_library(library)
 
 
 def time_library(library, source, target, seconds):
