@@ -217,7 +217,7 @@ def main():
     parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--random", type=int, default=12, help="this many random models, too")
+    parser.add_argument("--random", type=int, default=8, help="this many random models, too")
     parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--endless", action="store_true", help="one of their sizes has no upper bound")
     shares.add_option(parser, quick=7)
