@@ -11,13 +11,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
-#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "passes/graph/join.h"
-#include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -148,13 +145,10 @@ bool may_compute(const Node& reader, size_t operand, const Node& made) {
 
 /// The nest with the elements' formulas in place of the elements, and no other stage.
 TensorFn computed_inside(TensorFn fn) {
-  const Stage nest = fn.stages.back();
-  TensorFn made = fn;
-  made.stages.pop_back();
-  Stage s = nest;
-  s.nest = rewrite(nest.nest, [&](const Expr& x) -> Expr {
+  Stage s = fn.stages.back();
+  s.nest = rewrite(s.nest, [&](const Expr& x) -> Expr {
     const Load* l = as<Load>(x);
-    return l && producer(made, l->buffer) ? element(made, l->buffer, l->index) : Expr();
+    return l && l->buffer != s.outputs[0] && producer(fn, l->buffer) ? element(fn, l->buffer, l->index) : Expr();
   });
   fn.stages = {std::move(s)};
   return fn;
@@ -201,10 +195,10 @@ void inline_updates(Graph& g, PassContext& cx) {
   if (cx.target.device_memory) return;
   std::vector<Node*> nests;
   for (const auto& n : g.nodes()) nests.push_back(n.get());
+  bool joined = false;
   for (Node* n : nests)
-    for (Node* next = computing(g, n); next; next = computing(g, next)) {
-    }
-  sort_nodes(g);
+    for (Node* next = computing(g, n); next; next = computing(g, next)) joined = true;
+  if (joined) sort_nodes(g);
 }
 
 }  // namespace tc

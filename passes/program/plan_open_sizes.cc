@@ -80,11 +80,28 @@ class OpenPlan {
     const Kernel& k = p_.kernels[size_t(c.kernel)];
     for (size_t i = 0; i < c.operands.size(); i++) {
       if (k.params[i].role != Param::Role::Output) continue;
-      std::map<int64_t, Range> known;
+      const std::pair place(c.operands[i].kind, c.operands[i].index);
+      numbers_.erase(place);
+      if (depth_ > 0 || !as<Store>(k.body)) continue;
       for (const int64_t capacity : capacities_)
-        if (const auto range = depth_ == 0 ? number_of(k, elements_of(c, capacity)) : std::nullopt)
-          known[capacity] = *range;
-      numbers_[{c.operands[i].kind, c.operands[i].index}] = std::move(known);
+        if (const auto range = number_of(k, elements_of(c, capacity))) numbers_[place][capacity] = *range;
+    }
+  }
+  /// What steps compute is not what it was before them.
+  void forget(const std::vector<Step>& list) {
+    for (const Step& s : list) {
+      if (const Call* c = std::get_if<Call>(&s.kind)) {
+        const Kernel& k = p_.kernels[size_t(c->kernel)];
+        for (size_t i = 0; i < c->operands.size(); i++)
+          if (k.params[i].role == Param::Role::Output) numbers_.erase({c->operands[i].kind, c->operands[i].index});
+      } else if (const CopyStep* c = std::get_if<CopyStep>(&s.kind)) {
+        numbers_.erase({c->to.kind, c->to.index});
+      } else if (const IfStep* c = std::get_if<IfStep>(&s.kind)) {
+        forget(c->then);
+        forget(c->otherwise);
+      } else if (const LoopStep* c = std::get_if<LoopStep>(&s.kind)) {
+        forget(c->body);
+      }
     }
   }
   /// One that the call stands for, on one processor or another.
@@ -197,8 +214,8 @@ class OpenPlan {
   }
   void step(const LoopStep& c) {
     if (is_open(c.trips) || is_open(c.declared)) refuse(c.origins, "a loop has as many iterations");
+    forget(c.body);  // what an iteration computes the next one reads
     depth_++;
-    steps(c.body);  // twice: what an iteration computes the next one reads
     steps(c.body);
     depth_--;
   }

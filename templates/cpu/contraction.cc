@@ -220,18 +220,18 @@ Stmt ContractionBuilder::tile_rows() {
   } else {
     index = Expr(t) - begin;
   }
-  Stmt full;
-  if (whole > 0) {
+  const bool in_ranges =
+      std::any_of(m_.ranges.begin(), m_.ranges.end(), [&](const TapRange& r) { return r.row == tiled.var; });
+  Stmt full, tail;
+  if (in_ranges) {
+    full = tiles_in_ranges(tiled);
+  } else if (whole > 0) {
     full = with_prefetch(index, [&] { return tile(mr, Expr(t) * Expr(mr)); });
     full = whole == 1 && !(flat && block_)
                ? substitute(full, {{t.get(), Expr(0)}})
                : loop(t, flat ? extent : Expr(whole), full, ForKind::Serial, flat ? begin : Expr(0));
   }
-  Stmt tail;
-  if (rest > 0) tail = tile(rest, Expr(whole * mr));
-  const bool in_ranges =
-      std::any_of(m_.ranges.begin(), m_.ranges.end(), [&](const TapRange& r) { return r.row == tiled.var; });
-  if (in_ranges) full = tiles_in_ranges(tiled), tail = {};
+  if (rest > 0 && !in_ranges) tail = tile(rest, Expr(whole * mr));
   const bool one_shape = in_ranges || whole == 0 || rest == 0;
   if (!one_shape) full = with_tiles(mr, full), tail = with_tiles(rest, tail);
   if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
