@@ -127,7 +127,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
   const Making making = {key, fn, key.constant, live, o};
   const Made made = lowered(making, std::move(s), *cx_.backend, key.dead);
   c.replaced = made.replaced;
-  if (made.s.tile_rows > 1) c.row_axis = made.s.row_axis;
+  c.row_axis = made.s.row_axis;
   c.input_index = made.s.input_index;
   for (const Buffer& b : made.s.prologue.inputs) {
     size_t i = 0;

@@ -135,13 +135,8 @@ bool LiveAxes::reads_behind(const Graph& g, const Value* v, const std::vector<Io
 
 Expr LiveAxes::size_of(Graph& g, const OutputSize& s) {
   if (!s.of_inputs()) return size(g.outputs()[s.count]);
-  Expr all = s.sum.addend;
-  for (const SizeSum::Term& t : s.sum.terms) {
-    const Expr n = size(g.inputs()[t.input]);
-    if (!n) return {};
-    all = all + n * Expr(t.factor);
-  }
-  return if_short(simplify(all, ranges_), ranges_);
+  const Expr all = number_of(g, s.sum);
+  return all ? if_short(all, ranges_) : Expr();
 }
 
 /// Of an output that lies densely in its sizes: the first along the first axis of its memory that hold all elements.

@@ -54,7 +54,7 @@ class ProgramBuilder {
     std::vector<int> input_index;      // operands of the function that are parameters
     std::string function = {};         // function_hash(), where somebody asks for it
     int replaced = -1;                 // the operand whose memory the result takes over; -1: none
-    int row_axis = -1;                 // Scheduled::row_axis, where rows are computed together
+    int row_axis = -1;                 // Scheduled::row_axis
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;            // identity_of

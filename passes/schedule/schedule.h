@@ -30,9 +30,7 @@ struct Scheduled {
       steps;  // the lines of its plan, as schedules state them: "tile(rows = 6, columns = 32)", "split(i, 8) as i_o, i_i"
   std::string replaced;  // the operand whose memory the output takes over; "": none
   int64_t macs = -1;     // multiply-accumulates, where they are others than the definition's; -1: the same
-  /// Rows that are computed together: one takes the time of all of them; and the output's axis of them, -1: there is none.
-  int64_t tile_rows = 1;
-  int row_axis = -1;
+  int row_axis = -1;  // of the output: rows are computed together, and one takes the time of several; -1: there is none
   /// A size that the caller chooses: an i64 scalar among the inputs, and its bounds.
   struct ChosenSize {
     Buffer buffer;

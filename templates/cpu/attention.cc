@@ -73,7 +73,6 @@ class Builder {
     s_.views.back().of = fn_.outputs[0];
     s_.outputs = fn_.outputs;
     s_.family = "attention";
-    s_.tile_rows = t_.tile_rows;
     s_.row_axis = row_axis();
     describe();
     return std::move(s_);

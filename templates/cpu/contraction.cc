@@ -220,8 +220,7 @@ Stmt ContractionBuilder::tile_rows() {
   } else {
     index = Expr(t) - begin;
   }
-  const bool in_ranges =
-      std::any_of(m_.ranges.begin(), m_.ranges.end(), [&](const TapRange& r) { return r.row == tiled.var; });
+  const bool in_ranges = has_ranges_of_tiles(m_);
   Stmt full, tail;
   if (in_ranges) {
     full = tiles_in_ranges(tiled);
@@ -242,6 +241,10 @@ Stmt ContractionBuilder::tile_rows() {
   return one_shape ? with_tiles(whole > 0 ? mr : rest, body) : body;
 }
 
+bool has_ranges_of_tiles(const Contraction& m) {
+  return std::any_of(m.ranges.begin(), m.ranges.end(), [&](const TapRange& r) { return r.row == m.rows.back().var; });
+}
+
 // Tiles of rows that have the same steps: they end where a step begins or ends.
 Stmt ContractionBuilder::tiles_in_ranges(const Axis& tiled) {
   std::set<int64_t> ends = {0, tiled.extent.value};
@@ -249,10 +252,8 @@ Stmt ContractionBuilder::tiles_in_ranges(const Axis& tiled) {
     if (r.row != tiled.var) continue;
     const Axis& k = *std::find_if(m_.k.begin(), m_.k.end(), [&](const Axis& a) { return a.var == r.k; });
     for (int64_t step = 0; step < k.extent.value; step++)
-      for (const int64_t end : {r.begin, r.end}) {
-        const int64_t row = ceil_div(std::max<int64_t>(0, end - step * r.k_step), r.row_step);
+      for (const int64_t row : {r.first_row(step), r.behind_row(step)})
         if (row < tiled.extent.value) ends.insert(row);
-      }
   }
   Stmts list;
   for (auto it = ends.begin(); std::next(it) != ends.end(); ++it) {
@@ -355,12 +356,7 @@ int64_t macs_in_ranges(const Contraction& m) {
   for (const TapRange& r : m.ranges) {
     const int64_t rows = extent(m.rows, r.row), steps = extent(m.k, r.k);
     int64_t inside = 0;
-    for (int64_t k = 0; k < steps; k++) {
-      const auto rows_below = [&](int64_t n) {
-        return std::clamp<int64_t>(ceil_div(std::max<int64_t>(0, n - k * r.k_step), r.row_step), 0, rows);
-      };
-      inside += rows_below(r.end) - rows_below(r.begin);
-    }
+    for (int64_t k = 0; k < steps; k++) inside += std::min(r.behind_row(k), rows) - std::min(r.first_row(k), rows);
     macs *= double(inside) / (double(rows) * double(steps));
   }
   return int64_t(macs);

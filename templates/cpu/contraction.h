@@ -2,6 +2,7 @@
 #pragma once
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
+#include "templates/points.h"
 
 namespace tc {
 
@@ -10,6 +11,12 @@ namespace tc {
 struct TapRange {
   Var row, k;
   int64_t row_step = 0, k_step = 0, begin = 0, end = 0;
+  /// Of the rows: the first that has step k, and the one behind the last.
+  int64_t first_row(int64_t k) const { return rows_below(begin, k); }
+  int64_t behind_row(int64_t k) const { return rows_below(end, k); }
+
+ private:
+  int64_t rows_below(int64_t n, int64_t k) const { return ceil_div(std::max<int64_t>(0, n - k * k_step), row_step); }
 };
 
 /// The axes of a sum of products, by which factor walks them; extents are merged as far as memory allows.
@@ -54,6 +61,9 @@ std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
 /// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.
 /// `signed_as_unsigned`: what multiplies them takes 128 more for signed ones.
 void fold_zero_points(Contraction& m, Scheduled& s, bool signed_as_unsigned = true);
+
+/// Do steps depend on the row that is tiled? Tiles have rows with the same steps then, and fetch nothing ahead.
+bool has_ranges_of_tiles(const Contraction& m);
 
 /// A copy of a Repacked right factor in which neighbours along n are neighbours and windows overlap (shared_rows.cc).
 struct SharedRows {

@@ -131,8 +131,8 @@ ContractionPlan plan_contraction(const Contraction& matched, const CpuModel& mod
   else
     p.row_blocks = decide_row_blocks(plan, p.parallel && may_cut, chunks, runs);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
-  const bool can_fetch =
-      p.fetch_ahead && !p.panels_inside && has_panel_of_each_chunk(m) && !m.rows.empty() && chunks > 1;
+  const bool can_fetch = p.fetch_ahead && !p.panels_inside && has_panel_of_each_chunk(m) && !m.rows.empty() &&
+                         chunks > 1 && !has_ranges_of_tiles(m);
   // Where one tile has all rows of a panel, there is no work during which the next one could come.
   const bool pays = points(m.k) * chunks * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
