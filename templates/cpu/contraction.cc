@@ -221,6 +221,7 @@ Stmt ContractionBuilder::tile_rows() {
     index = Expr(t) - begin;
   }
   const bool in_ranges = has_ranges_of_tiles(m_);
+  const auto steps = name_row_steps();
   Stmt full, tail;
   if (in_ranges) {
     full = tiles_in_ranges(tiled);
@@ -235,6 +236,7 @@ Stmt ContractionBuilder::tile_rows() {
   if (!one_shape) full = with_tiles(mr, full), tail = with_tiles(rest, tail);
   if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
   Stmt body = seq({full, tail});
+  for (size_t i = steps.size(); i-- > 0;) body = let(steps[i].first, steps[i].second, body);
   for (size_t i = loops.size(); i-- > 0;)
     body = loop(loops[i], i == 0 ? extent : Expr(m_.rows[i].extent), body, ForKind::Serial, i == 0 ? begin : Expr(0));
   at_.resize(mark);

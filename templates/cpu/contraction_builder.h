@@ -2,6 +2,7 @@
 // contraction_tiles.cc.
 #pragma once
 #include <functional>
+#include <map>
 
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
@@ -37,7 +38,7 @@ class ContractionBuilder {
   Stmt start(const Buffer& acc, int64_t height, bool has_rows);
   Expr along_sum(Point& at, std::vector<Var>& ks) const;
   std::pair<Expr, Expr> steps_of(const Axis& k) const;
-  Stmt along_sum(const std::vector<Var>& ks, Stmt body) const;
+  std::vector<std::pair<Var, Expr>> name_row_steps();
   Stmt sum(const Buffer& acc, int64_t height, const Expr& row);
   Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
   Stmt with_row_sums(int64_t height, const std::function<Stmt()>& tile);
@@ -70,6 +71,8 @@ class ContractionBuilder {
   bool one_panel_ = false;  // at a time is packed
   Buffer row_sums_, ones_;  // where a zero point of the right factor is left
   Var block_;               // row block; null: one
+  std::map<const VarDef*, std::pair<Expr, Expr>>
+      row_steps_;           // of axes of the sum, named around the tiles; looked up only
   int64_t ranged_row_ = 0;  // of the tiled axis: one of those that the tile has, all of which have the same steps
   Point at_;                // outer axes and row loops around the tile
   Expr panel_, next_panel_, prefetch_;

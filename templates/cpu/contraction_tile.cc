@@ -82,6 +82,7 @@ Expr ContractionBuilder::along_sum(Point& at, std::vector<Var>& ks) const {
 
 // The steps of one axis of the sum, as many as the row has: the first, and what is behind the last.
 std::pair<Expr, Expr> ContractionBuilder::steps_of(const Axis& k) const {
+  if (const auto named = row_steps_.find(k.var.get()); named != row_steps_.end()) return named->second;
   Expr begin = 0, end = m_.k_end ? m_.k_end : Expr(k.extent);
   for (const TapRange& r : m_.ranges) {
     if (r.k != k.var) continue;
@@ -96,21 +97,18 @@ std::pair<Expr, Expr> ContractionBuilder::steps_of(const Axis& k) const {
   return {begin, end};
 }
 
-// Loops over the sum, each as long as the row has steps.
-Stmt ContractionBuilder::along_sum(const std::vector<Var>& ks, Stmt body) const {
+// Names for the steps that loops around the tiles decide.
+std::vector<std::pair<Var, Expr>> ContractionBuilder::name_row_steps() {
   std::vector<std::pair<Var, Expr>> names;
-  const auto named = [&](const Expr& e, const std::string& name) {
-    if (as_const_int(e)) return e;
-    names.push_back({make_var(name), e});
-    return Expr(names.back().first);
-  };
-  for (size_t i = ks.size(); i-- > 0;) {
-    auto [begin, end] = steps_of(m_.k[i]);
-    if (!m_.ranges.empty()) begin = named(begin, "first_" + ks[i]->name), end = named(end, "behind_" + ks[i]->name);
-    body = is_const(begin, 0) ? loop(ks[i], end, body) : loop(ks[i], end - begin, body, ForKind::Serial, begin);
+  for (const Axis& k : m_.k) {
+    const auto by_loop = [&](const TapRange& r) { return r.k == k.var && r.row != m_.rows.back().var; };
+    if (std::none_of(m_.ranges.begin(), m_.ranges.end(), by_loop)) continue;
+    const auto [begin, end] = steps_of(k);
+    const Var first = make_var("first_" + k.var->name), behind = make_var("behind_" + k.var->name);
+    names.insert(names.end(), {{first, begin}, {behind, end}});
+    row_steps_[k.var.get()] = {Expr(first), Expr(behind)};
   }
-  for (size_t i = names.size(); i-- > 0;) body = let(names[i].first, names[i].second, body);
-  return body;
+  return names;
 }
 
 Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
@@ -134,7 +132,11 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   Stmt body;
   if (u == 1) {
     body = step(k, at, height, false);
-    return along_sum(ks, body);
+    for (size_t i = ks.size(); i-- > 0;) {
+      const auto [begin, end] = steps_of(m_.k[i]);
+      body = is_const(begin, 0) ? loop(ks[i], end, body) : loop(ks[i], end - begin, body, ForKind::Serial, begin);
+    }
+    return body;
   }
   // One k axis, u steps at a time into u partial sums; what is left goes to the first.
   const Expr n = m_.k_end ? m_.k_end : Expr(m_.k[0].extent), left = apply(Op::Mod, {n, Expr(u)});
