@@ -87,6 +87,9 @@ def cases():
     for kind, more in (("MaxPool", ""), ("AveragePool", ""), ("AveragePool", ", count_include_pad = 1")):
         for name, attributes, shape in (("row", "kernel_shape = [3], strides = [2]", (2, 3, 2)), ("padded", "kernel_shape = [7,3], strides = [4,2], pads = [1,0,1,0]", (1, 17, 3, 2))):
             yield Case(f"{kind.lower()}_of_less_than_a_window_{name}{'_counting' if more else ''}", f"y = {kind} <{attributes}, ceil_mode = 1{more}> (x)", {"x": shape})
+        # A window far larger than its image, which has its channels last behind a convolution; and one with taps that no result has.
+        for name, attributes, shape in (("whole", "kernel_shape = [900,1100], strides = [900,1100], ceil_mode = 1", (1, 24, 3, 5)), ("pads", "kernel_shape = [11,9], pads = [5,4,5,4], strides = [2,3]", (1, 20, 4, 5))):
+            yield Case(f"{kind.lower()}_far_larger_{name}{'_counting' if more else ''}", f"c = Conv (x, w) y = {kind} <{attributes}{more}> (c)", {"x": shape, "w": (24, shape[1], 1, 1)})
     yield Case("average_counting_pads", "y = AveragePool <kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1> (x)", {"x": (1, 5, 9, 9)})
     yield Case("max_pool_indices", "y, i = MaxPool <kernel_shape = [2,3], strides = [2,2]> (x)", {"x": (1, 3, 10, 11)}, outputs=("y", "i"))
     yield Case("global_max", "y = GlobalMaxPool (x)", {"x": (2, 21, 6, 7)})

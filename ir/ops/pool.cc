@@ -78,7 +78,8 @@ OpBuilder::Point tap_count(OpBuilder& op, const Pool& p, bool padding_counts, DT
     for (size_t d = 0; d < p.window.rank(); d++) n = n * count_taps(p.window, d, o[d], padding_counts);
     return n;
   };
-  const Exprs first(p.window.rank(), Expr(make_var("o")));
+  Exprs first;
+  for (const int64_t n : p.window.out) first.push_back(n == 1 ? Expr(0) : Expr(make_var("o")));
   if (const auto fixed = as_const_int(count(first))) {
     const Expr n = make_const(t, double(*fixed));
     return [n](const Exprs&) { return n; };

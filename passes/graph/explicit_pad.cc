@@ -8,7 +8,7 @@
 // which cut the result, grow by as much:
 //   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
 // A convolution whose taps often lie above or below the image (far steps: "atrous" ones) keeps these pads: its loops end there.
-// Taps that lie outside for every result are cut off the weights, on a GPU, too.
+// Taps that lie outside for every result are cut off the weights, or off the window of a MaxPool, on a GPU, too.
 // Positions of maxima and averages that do not count the padding stay. So do pools of floats with the channels first:
 // their template (templates/cpu/window_rows.cc) skips what lies outside, and nobody would write the border for it.
 //
@@ -184,47 +184,64 @@ int64_t results_inside(const Node& n, const Pads& p, size_t axis, int64_t k) {
   return std::max<int64_t>(0, behind - first);
 }
 
-/// Taps along an axis that lie inside of the image for some result: the first, and the number of them.
+/// Taps along an axis between which all lie that are inside of the image for some result: the first, and the number of them.
 struct Taps {
   int64_t first = 0, count = 0;
 };
 Taps taps_inside(const Node& n, const Pads& p, size_t axis) {
-  Taps t;
-  for (int64_t k = 0; k < kernel_of(n)[axis]; ++k) {
-    if (results_inside(n, p, axis, k) == 0) continue;
-    if (t.count == 0) t.first = k;
-    t.count = k - t.first + 1;
-  }
-  return t;
+  const int64_t in = spatial_of(n, n.inputs[0])[axis], out = spatial_of(n, n.outputs[0])[axis];
+  const size_t rank = p.begin.size();
+  const int64_t stride = numbers_of(n, "strides", rank, 1)[axis], dilation = numbers_of(n, "dilations", rank, 1)[axis];
+  const int64_t short_of = p.begin[axis] - (out - 1) * stride;  // of the image, by tap 0 of the last result
+  const int64_t first = short_of > 0 ? (short_of + dilation - 1) / dilation : 0;
+  const int64_t last = std::min(kernel_of(n)[axis] - 1, (in - 1 + p.begin[axis]) / dilation);
+  return {first, std::max<int64_t>(0, last - first + 1)};
 }
 
-/// A convolution whose first or last taps are zeros for every result does without them: 3 x 3 with steps of 36 on an image of 32 x 32
-/// is 1 x 1.
-void cut_taps(Graph& g, Node* n) {
-  const std::optional<Pads> p = n->is("Conv") && is_float(n->inputs[0]->type.dtype) ? pads_of(*n) : std::nullopt;
-  Value* w = n->inputs.size() > 1 ? n->inputs[1] : nullptr;
-  if (!p || !w || !w->is_constant() || has_infinite_weights(w->constant)) return;
-  const size_t rank = p->begin.size();
-  const Dims kernel = kernel_of(*n), dilations = numbers_of(*n, "dilations", rank, 1);
-  Dims begin(rank), end(rank), axes(rank), counts(rank), pads(2 * rank);
-  for (size_t d = 0; d < rank; ++d) {
-    const Taps t = taps_inside(*n, *p, d);
-    axes[d] = int64_t(d) + 2;
-    begin[d] = t.first;
-    end[d] = t.first + t.count;
-    counts[d] = t.count;
-    pads[d] = p->begin[d] - t.first * dilations[d];
-    pads[rank + d] = p->end[d] - (kernel[d] - end[d]) * dilations[d];
-    if (t.count == 0 || pads[d] < 0 || pads[rank + d] < 0) return;
+/// The weights of these taps of each axis.
+Value* weights_inside(Graph& g, Node* n, const std::vector<Taps>& taps) {
+  Value* w = n->inputs[1];
+  Dims begin, end, axes;
+  for (size_t d = 0; d < taps.size(); ++d) {
+    begin.push_back(taps[d].first);
+    end.push_back(taps[d].first + taps[d].count);
+    axes.push_back(int64_t(d) + 2);
   }
-  if (counts == kernel) return;
   const ModelText name = derived(w->name, "_inside");
   const auto list = [&](const std::string& suffix, const Dims& numbers) {
     return g.add_constant(derived(name, suffix), int64_constant(numbers));
   };
-  g.set_input(n, 1, add_op(g, n, "Slice", {w, list("_begin", begin), list("_end", end), list("_axes", axes)}, name));
-  n->attrs.erase("auto_pad");
-  n->attrs.erase("kernel_shape");
+  return add_op(g, n, "Slice", {w, list("_begin", begin), list("_end", end), list("_axes", axes)}, name);
+}
+
+/// A convolution of floats with weights that are known to be finite, or a maximum.
+bool may_lose_taps(const Node& n) {
+  if (n.is("MaxPool")) return true;
+  if (!n.is("Conv") || !is_float(n.inputs[0]->type.dtype) || n.inputs.size() < 2) return false;
+  return n.inputs[1]->is_constant() && !has_infinite_weights(n.inputs[1]->constant);
+}
+
+/// What has first or last taps that lie outside for every result does without them: a convolution of 3 x 3 with steps of 36 on an image
+/// of 32 x 32 is 1 x 1.
+void cut_taps(Graph& g, Node* n) {
+  const std::optional<Pads> p = may_lose_taps(*n) ? pads_of(*n) : std::nullopt;
+  if (!p) return;
+  const size_t rank = p->begin.size();
+  const Dims kernel = kernel_of(*n), dilations = numbers_of(*n, "dilations", rank, 1);
+  std::vector<Taps> taps;
+  Dims counts(rank), pads(2 * rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const Taps t = taps_inside(*n, *p, d);
+    taps.push_back(t);
+    counts[d] = t.count;
+    pads[d] = p->begin[d] - t.first * dilations[d];
+    pads[rank + d] = p->end[d] - (kernel[d] - t.first - t.count) * dilations[d];
+    if (t.count == 0 || pads[d] < 0 || pads[rank + d] < 0) return;
+  }
+  if (counts == kernel) return;
+  if (n->is("Conv")) g.set_input(n, 1, weights_inside(g, n, taps));
+  for (const char* old : {"auto_pad", "ceil_mode", "kernel_shape"}) n->attrs.erase(old);
+  if (n->is("MaxPool")) n->attrs["kernel_shape"] = counts;
   n->attrs["pads"] = pads;
   n->fn = nullptr;
   const ValueType result = n->outputs[0]->type;

@@ -3,6 +3,7 @@
 //   y = Mul(x, c)  (c = 0.5, a scalar)   ->   y = tc.fused(x)   mul[i] = x[i] * 0.5
 //   y = Flatten(x)                       ->   y = Reshape(x, [1, 64])
 //   y = MatMul(a, b)  (a of one column)  ->   y = tc.fused(a, b)   matmul[i, j] = a[i, 0] * b[0, j]
+//   y = MaxPool(x)    (of 9, x of 4)     ->   y = tc.fused(x)   max_pool[i, j, o] = max(k: 4) x[i, j, k]
 // Operands that the meaning does not read disappear, one that is read twice is one input, and constants of one element
 // become literals. What moves no data stays a Reshape, which costs nothing when the two tensors share their memory.
 //
@@ -14,6 +15,7 @@
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/graph/cut_reduction.h"
 #include "passes/graph/open_layout.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -90,7 +92,10 @@ std::pair<TensorFn, std::vector<Value*>> bind_operands(Node& n) {
   TensorFn fn;
   fn.stages = meaning.stages;
   fn.outputs = meaning.outputs;
-  for (Stage& s : fn.stages) keep_only_element(s);
+  for (Stage& s : fn.stages) {
+    cut_reduction(s);
+    keep_only_element(s);
+  }
   std::vector<Value*> values;
   OperandMap map;
   for (size_t i = 0; i < operands.size(); ++i) {
