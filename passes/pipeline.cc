@@ -20,6 +20,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"canonicalize_ops", 1, canonicalize_ops, "writes operators that say the same thing in one way"},
       {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
       {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
+      {"scatter_to_concat", 1, scatter_to_concat, "puts together what scatters with constant positions write"},
       {"hoist_from_loops", 1, hoist_from_loops, "computes before a loop what is the same in every iteration"},
       {"fold_scale_axis", 1, fold_scale_axis, "folds constants per channel into weights"},
       {"combine_parallel_dense", 2, combine_parallel_dense, "makes one matrix product of several of the same operand"},

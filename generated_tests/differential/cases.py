@@ -194,6 +194,16 @@ def move_cases():
         yield Case(f"scatter_of_outer_{size}", """p = Sub (a, b)\n q = Cast <to = 1> (p)\n y = ScatterND <reduction = "max"> (x, i, q)""",
                    {"x": (9, 4, size), "a": (5, 4, 1), "b": (5, 1, size)}, edges)
     yield Case("scatter_elements_of_sums", """p = Add (u, v)\n y = ScatterElements <axis = 1> (x, i, p)""", {"x": (6, 33), "u": (6, 4), "v": (4,), "i": np.array([[0, 7, 32, 5]] * 6)})
+    # Slice assignments, as exporters spell them.
+    grid = lambda *axes: np.stack(np.meshgrid(*axes, indexing="ij"), -1).astype(np.int64)
+    yield Case("assigned_channels", "a = Conv <pads = [1,1,1,1]> (x, w)\n s = Slice (a, b, e, k)\n c = Conv <pads = [2,2,2,2]> (s, v)\n d = ScatterND (a, i, c)\n y = Conv (d, u)", {"x": (1, 16, 9, 11)},
+               {"w": (24, 16, 3, 3), "v": (8, 8, 5, 5), "u": (24, 24, 1, 1), "b": ints(4), "e": ints(12), "k": ints(1), "i": grid([0], range(4, 12))})
+    yield Case("assigned_corners", "c = Slice (x, o, t, k)\n w = Slice (x, t, f, k)\n h = Mul (w, q)\n l = Sub (c, h)\n r = Add (c, h)\n a = ScatterND (x, i, l)\n y = ScatterND (a, j, r)", {"x": (2, 70, 4), "q": np.float32(0.5)},
+               {"o": ints(0), "t": ints(2), "f": ints(4), "k": ints(2), "i": grid(range(2), range(70), [0, 1]), "j": grid(range(2), range(70), [2, 3])})
+    yield Case("assigned_rows_of_two", "a = Relu (x)\n b = ScatterND (a, i, u)\n y = ScatterND (b, j, v)", {"x": (12, 5, 8), "u": (4, 5, 8), "v": (4, 5, 8)}, {"i": grid(range(1, 12, 3)), "j": grid(range(-12, 0, 3))})
+    yield Case("assigned_inside", "a = Relu (x)\n y = ScatterND (a, i, u)", {"x": (6, 7, 9), "u": (5, 6, 4)}, {"i": grid(range(1, 6), range(0, 6), range(3, 7))})
+    yield Case("assigned_one_by_one", "\n".join(f"s{t} = Slice (u, b{t}, b{t + 1}, k)\n r{t} = Tanh (s{t})\n {'y' if t == 3 else f'p{t}'} = ScatterElements <axis = 1> ({'x' if t == 0 else f'p{t - 1}'}, i{t}, r{t})" for t in range(4)), {"x": (8, 5, 33), "u": (8, 4, 33)},
+               {"k": ints(1)} | {f"b{t}": ints(t) for t in range(5)} | {f"i{t}": np.full((8, 1, 33), t, np.int64) for t in range(4)})
     yield Case("scatter_nd_axis_of_one", "y = ScatterND (x, i, u)", {"x": (1, 5, 7), "u": (2, 7), "i": np.array([[0, 3], [-1, 1]], np.int64)})
     yield Case("expand_add", "e = Expand (z, s)\n y = Add (x, e)", {"x": (2, 7, 19), "z": (7, 1)}, {"s": ints(2, 7, 19)})
     yield Case("depth_to_space", "y = DepthToSpace <blocksize = 3> (x)", {"x": (1, 27, 5, 4)})

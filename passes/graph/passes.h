@@ -6,6 +6,7 @@ namespace tc {
 
 void dynamic_to_static(Graph& g, PassContext& cx);
 void fold_constant(Graph& g, PassContext& cx);
+void scatter_to_concat(Graph& g, PassContext& cx);
 void dead_code(Graph& g, PassContext& cx);
 void hoist_from_loops(Graph& g, PassContext& cx);
 void scan_first_axis(Graph& g, PassContext& cx);
