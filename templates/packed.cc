@@ -2,6 +2,7 @@
 #include "templates/packed.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -88,12 +89,14 @@ Expr of_operands(const Canonical& c, const Expr& e) {
 
 }  // namespace
 
-Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
-                const Axis& lane) {
+namespace {
+
+Expr pack_parts(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                const Axis& lane, const std::function<bool(const Expr&)>& is_part) {
   std::vector<std::pair<Expr, Expr>> known;
   walk(e, [&](const Expr& x) {
-    const bool computed = as<Apply>(x) && !loads_of(x).empty() && uses_var(x, lane.var);
-    if (!computed || depends_on_other(x, lane.var) || !is_constant(x, c, constant_input)) return !as<Load>(x);
+    if (!is_part(x) || !uses_var(x, lane.var) || depends_on_other(x, lane.var) || !is_constant(x, c, constant_input))
+      return !as<Load>(x);
     for (const auto& [of, read] : known)
       if (of.same_as(x)) return false;
     known.push_back({x, read_packed(s, c, {lane}, of_operands(c, x))});
@@ -103,6 +106,22 @@ Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& const
     for (const auto& [of, read] : known)
       if (of.same_as(x)) return read;
     return {};
+  });
+}
+
+}  // namespace
+
+Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                const Axis& lane) {
+  return pack_parts(s, c, constant_input, e, lane,
+                    [](const Expr& x) { return as<Apply>(x) != nullptr && !loads_of(x).empty(); });
+}
+
+Expr pack_known_loads(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                      const Axis& lane) {
+  return pack_parts(s, c, constant_input, e, lane, [&](const Expr& x) {
+    const Load* l = as<Load>(x);
+    return l && l->index.size() == 1 && !offset_of(l->index[0], {lane.var});
   });
 }
 

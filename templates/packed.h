@@ -21,6 +21,11 @@ Expr read_packed(Scheduled& s, const Canonical& c, const std::vector<Axis>& axes
 Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
                 const Axis& lane);
 
+/// `e` with reads of known operands that depend on `lane` alone, and run through them otherwise than evenly, from a buffer of their own:
+/// channels of which several columns are.
+Expr pack_known_loads(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                      const Axis& lane);
+
 /// The prologue of sum(raxes) value.
 Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes,
                        const Expr& value, std::string layout);

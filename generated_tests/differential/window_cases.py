@@ -106,6 +106,7 @@ def cases():
         yield Case(f"resize_nearest_{times}_{size}", 'y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s)',
                    {"x": (1, 5, 9, size)}, {"s": np.float32([1, 1, times, times])})
     for c in (3, 8, 15):
+        yield Case(f"deconvolution_blocks_{c}", "a = ConvTranspose <strides = [4,8]> (x, w, b)\n y = Tanh (a)", {"x": (2, 6, 5, 9)}, {"w": (6, c, 4, 8), "b": (c,)})
         yield Case(f"deconvolution_sigmoid_{c}", "a = ConvTranspose <strides = [2,2]> (x, w, b)\n y = Sigmoid (a)", {"x": (2, 6, 5, 9)}, {"w": (6, c, 2, 2), "b": (c,)})
     for strides in (1, 2, 3):  # nothing between the elements, or beside them, is multiplied by what times zero is no zero
         w = np.float32([[[1, np.inf, 1, -2]]])
@@ -117,6 +118,10 @@ def cases():
                                        ("strided", (24, 20), (5, 3), "strides = [2,1], dilations = [5,1], pads = [9,1,11,0]"), ("nowhere", (3, 9), (2, 2), "dilations = [5,1], pads = [5,1,5,0]"),
                                        ("uneven", (8, 11), (3, 2), "strides = [3,2], dilations = [4,3], pads = [2,3,9,0]")):
         yield Case(f"conv_taps_{name}", f"c = Conv <{attributes}> (x, w, b)\n y = Relu (c)", {"x": (2, 8, *image)}, {"w": (20, 8, *k), "b": (20,)})
+    # One channel, or one of a group: results of different taps side by side.
+    for name, more, x, w in (("twice", "strides = [2,2], pads = [1,1,1,1]", (1, 1, 9, 40), (1, 1, 4, 4)), ("groups", "strides = [2,2], pads = [1,0,0,1], group = 3", (2, 3, 5, 33), (3, 1, 3, 3)),
+                             ("thirds", "strides = [3,3], pads = [1,1,1,1]", (1, 2, 6, 47), (2, 1, 3, 3)), ("row", "strides = [4], pads = [1,2], output_padding = [2]", (1, 1, 70), (1, 1, 5)), ("short", "strides = [2,2]", (1, 1, 3, 4), (1, 1, 3, 3))):
+        yield Case(f"deconvolution_in_turn_{name}", f"a = ConvTranspose <{more}> (x, w, b)\n y = Relu (a)", {"x": x}, {"w": w, "b": (w[1] * (3 if name == "groups" else 1),)})
     for op, w in (("ConvTranspose", (4, 1, 2)), ("Conv", (1, 4, 2))):  # every tap lies in the padding: nobody reads x
         yield Case(f"{op.lower()}_of_padding", f"y = {op} <dilations = [2], kernel_shape = [2], pads = [1,1]> (x, w, b)", {"x": (2, 4, 1)}, {"w": w, "b": (1,)})
     for name, x, outputs in (("numbers", (1, 2, 13, 26), ("y", "i")), ("infinite", np.full((1, 1, 6, 7), -np.inf, np.float32), ("i",))):

@@ -104,7 +104,8 @@ class Write {
   }
   Value* reshaped(Value* v, const Dims& dims) {
     if (dims_of(v) == dims) return v;
-    if (const Node* before = made_by(v, "Reshape"); before && dims_of(before->inputs[0]) == dims) return before->inputs[0];
+    if (const Node* before = made_by(v, "Reshape"); before && dims_of(before->inputs[0]) == dims)
+      return before->inputs[0];
     const ModelText own = name();
     return add_op(g_, n_, "Reshape", {v, list(own, "_shape", dims)}, own);
   }
@@ -144,9 +145,8 @@ class Write {
     const Steps& s = box_[axis];
     const Dims dims = dims_of(data);
     if (s.count == dims[axis]) return written(data, update, axis + 1);
-    const bool last = std::all_of(box_.begin() + int64_t(axis) + 1, box_.end(), [&](const Steps& o) {
-      return o.count == dims[size_t(&o - box_.data())];
-    });
+    const bool last = std::all_of(box_.begin() + int64_t(axis) + 1, box_.end(),
+                                  [&](const Steps& o) { return o.count == dims[size_t(&o - box_.data())]; });
     Value* inner = last ? update : written(sliced(data, axis, s), update, axis + 1);
     std::vector<Value*> parts;
     if (s.count == 1 || s.step == 1) {

@@ -10,104 +10,33 @@
 // position move evenly with r, and which have equally many terms and results, are one function with r as an axis; the
 // others are computed one after the other. Several axes: every combination.
 //
+// Results of few channels: subpixels that are joined and take the same elements by other weights are columns of one product
+// beside their channels. Where subpixels that lie side by side take different terms (one channel: a picture made larger), each is a
+// formula of few terms, with vectors along its results, which are stored in turn (interleaved_store.cc).
+//
 // Preconditions: a sum of products, of which one factor is select(conditions, value, 0); every condition is of the form
 // above, of one axis of the result and one summed axis at most, none of them in two conditions. Where results lie side by side
-// along an axis that is cut (one channel: a mask, a waveform), vectors run along joined subpixels, or along the sum (dots.cc). A condition of the
-// other factor stays.
+// along an axis that is cut (a mask, a waveform), vectors run along joined subpixels, along the sum (dots.cc), or along results
+// of one subpixel, each of at most 32 terms. A condition of the other factor stays.
+#include "templates/cpu/subpixel.h"
+
 #include <algorithm>
-#include <numeric>
 
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/template.h"
+#include "templates/packed.h"
 
 namespace tc {
 namespace {
 
-constexpr size_t kMostParts = 16;      // functions that are printed one after the other
+constexpr size_t kMostParts = 16;  // functions that are printed one after the other
+constexpr size_t kMostFormulas = 32;
 constexpr int64_t kFewestColumns = 4;  // of vectors of results
-
-// (o + constant - k * dilation) mod stride = 0
-struct Condition {
-  Axis o, k;  // without a variable: the one position or term
-  int64_t stride = 1, dilation = 0, constant = 0;
-};
-
-// Neighbouring subpixels that one function computes.
-struct Run {
-  int64_t subpixel = 0, count = 1;  // first, number
-  int64_t results = 0, terms = 0;   // of each subpixel
-  int64_t first = 0, slope = 0;     // first term of the first subpixel, and how it moves
-  int64_t step = 1;
-};
-
-std::optional<Condition> condition_of(const Expr& e, const Canonical& c) {
-  const Apply* eq = as<Apply>(e);
-  const Apply* mod = eq && eq->op == Op::Eq && is_const(eq->args[1], 0) ? as<Apply>(eq->args[0]) : nullptr;
-  const auto stride = mod && mod->op == Op::FloorMod ? as_const_int(mod->args[1]) : std::nullopt;
-  if (!stride || *stride < 2) return {};
-  std::vector<Var> vars = vars_of(c.axes);
-  for (const Axis& r : c.raxes) vars.push_back(r.var);
-  const auto at = offset_of(mod->args[0], vars);
-  if (!at) return {};
-  Condition p;
-  p.stride = *stride;
-  p.constant = at->constant;
-  for (const Axis& a : c.axes) {
-    if (at->of(a.var) == 0) continue;
-    if (at->of(a.var) != 1 || p.o.var) return {};
-    p.o = a;
-  }
-  for (const Axis& a : c.raxes) {
-    if (at->of(a.var) == 0) continue;
-    if (p.k.var) return {};
-    p.k = a;
-    p.dilation = -at->of(a.var);
-  }
-  return p;
-}
-
-bool conditions_of(const Expr& e, const Canonical& c, std::vector<Condition>& list) {
-  const Apply* k = as<Apply>(e);
-  if (k && k->op == Op::And) return conditions_of(k->args[0], c, list) && conditions_of(k->args[1], c, list);
-  const auto p = condition_of(e, c);
-  if (!p) return false;
-  for (const Condition& q : list)
-    if ((q.o.var && q.o.var == p->o.var) || (q.k.var && q.k.var == p->k.var)) return false;
-  list.push_back(*p);
-  return true;
-}
-
-int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-
-// The subpixels of one axis, in order; neighbours are joined where that is possible and `join` is set.
-std::vector<Run> runs_of(const Condition& p, bool join) {
-  const int64_t outs = p.o.var ? p.o.extent.value : 1, terms = p.k.var ? p.k.extent.value : 1;
-  std::vector<Run> runs;
-  for (int64_t r = 0; r < std::min(p.stride, outs); r++) {
-    Run run;
-    run.subpixel = r;
-    run.results = (outs - r + p.stride - 1) / p.stride;
-    run.step = p.stride / std::gcd(p.stride, p.dilation);
-    run.first = 0;
-    while (run.first < terms && floor_mod(r + p.constant - run.first * p.dilation, p.stride) != 0) run.first++;
-    run.terms = run.first < terms ? (terms - run.first + run.step - 1) / run.step : 0;
-    if (join && !runs.empty()) {
-      Run& last = runs.back();
-      const int64_t slope = last.count == 1 ? run.first - last.first : last.slope;
-      const bool even = run.first == last.first + slope * last.count && (1 - p.dilation * slope) % p.stride == 0;
-      if (run.results == last.results && run.terms == last.terms && (even || run.terms == 0)) {
-        last.slope = run.terms == 0 ? 0 : slope;
-        last.count++;
-        continue;
-      }
-    }
-    runs.push_back(run);
-  }
-  return runs;
-}
+constexpr int64_t kFewestJoined = 12;  // channels that are columns of their own
+constexpr int64_t kMostTerms = 32;     // of a result, written out
 
 class SubpixelDecomposition {
  public:
@@ -121,7 +50,9 @@ class SubpixelDecomposition {
       const Select* s = as<Select>(k->args[conditional_]);
       const auto no = s ? as_const_number(s->no) : std::nullopt;
       if (!no || *no != 0) continue;
-      return conditions_of(s->condition, c_, conditions_);
+      auto conditions = subpixel_conditions(s->condition, c_);
+      if (conditions) conditions_ = std::move(*conditions);
+      return conditions.has_value();
     }
     return false;
   }
@@ -132,7 +63,7 @@ class SubpixelDecomposition {
     // Templates for windows know no weights that differ from row to row: their subpixels stay apart.
     const bool together = stated.value_or(1) != 0 && attempt(true);
     if (stated.value_or(0) != 0 && !together) a_.plan.refuse("no template computes these results together");
-    if (!together && !attempt(false)) return {};
+    if (!together && !attempt(false) && !attempt_alternating()) return {};
     a_.plan.number(
         "joined", [&] { return joins && together ? 1 : 0; },
         joins ? KnobValues::flag(true) : KnobValues::only(0, "no neighbours take their terms alike"));
@@ -159,9 +90,21 @@ class SubpixelDecomposition {
     return !failed_;
   }
 
+  // Results of different terms side by side, which one channel has: each is a formula, stored in turn with those beside it.
+  bool attempt_alternating() {
+    const auto to = offset_of(c_.out_index, vars_of(c_.axes));
+    for (size_t i = 0; i < conditions_.size(); i++)
+      if (const SubpixelCondition& p = conditions_[i]; p.o.var && to->of(p.o.var) == 1) {
+        if (p.o.extent.value < p.stride) return false;
+        alternating_ = i;
+        return attempt(false);
+      }
+    return false;
+  }
+
   size_t count_runs(bool join) const {
     size_t n = 0;
-    for (const Condition& p : conditions_) n += runs_of(p, join).size();
+    for (const SubpixelCondition& p : conditions_) n += subpixel_runs(p, join).size();
     return n;
   }
 
@@ -176,37 +119,151 @@ class SubpixelDecomposition {
   bool find_runs(bool join) {
     size_t n = 1;
     runs_.clear();
-    for (const Condition& p : conditions_) {
-      runs_.push_back(runs_of(p, join));
+    for (const SubpixelCondition& p : conditions_) {
+      runs_.push_back(subpixel_runs(p, join));
       n *= runs_.back().size();
+      if (alternating_ == runs_.size() - 1) runs_.back().resize(1);  // part() looks at the others
     }
-    return n <= kMostParts;
+    return n <= (alternating_ ? kMostFormulas : kMostParts);
   }
 
   // Every combination of the axes' runs.
-  void parts(std::vector<const Run*> chosen) {
+  void parts(std::vector<const SubpixelRun*> chosen) {
     if (failed_) return;
     if (chosen.size() == conditions_.size()) return part(chosen);
-    for (const Run& r : runs_[chosen.size()]) {
+    for (const SubpixelRun& r : runs_[chosen.size()]) {
       chosen.push_back(&r);
       parts(chosen);
       chosen.pop_back();
     }
   }
 
-  void part(const std::vector<const Run*>& chosen) {
+  void part(const std::vector<const SubpixelRun*>& chosen) {
+    std::string subpixels;
+    for (size_t i = 0; i < chosen.size(); i++)
+      if (conditions_[i].o.var && alternating_ != i)
+        subpixels += (subpixels.empty() ? "" : ", ") + describe(conditions_[i], *chosen[i]);
+    if (!alternating_) {
+      Canonical c = cut(chosen);
+      join_columns(c);
+      return add(c, subpixels);
+    }
+    const SubpixelCondition& p = conditions_[*alternating_];
+    const std::vector<SubpixelRun> runs = subpixel_runs(p, false);
+    const int64_t whole = p.o.extent.value / p.stride * p.stride;
+    if (const auto c = in_turn(chosen); c && add_in_turn(*c, subpixels)) {
+      for (int64_t last = whole; last < p.o.extent.value; last++)
+        add_formula(formula_of(chosen, alone(runs[size_t(last % p.stride)], last)), "");
+      return;
+    }
+    for (const SubpixelRun& run : runs)
+      add_formula(formula_of(chosen, run), subpixels + (subpixels.empty() ? "" : ", ") + describe(p, run));
+  }
+
+  // Few channels of joined subpixels that lie side by side, and take the same elements by other weights, are columns of one product.
+  void join_columns(Canonical& c) {
+    const auto to = offset_of(c.out_index, vars_of(c.axes));
+    const auto along = [&](int64_t step) {
+      return std::find_if(c.axes.begin(), c.axes.end(), [&](const Axis& a) { return to->of(a.var) == step; });
+    };
+    if (!to || !c.value) return;
+    const auto n = along(1);
+    if (n == c.axes.end() || n->extent.value >= kFewestJoined) return;
+    const auto subpixel = along(n->extent.value);
+    const Expr& elements = as<Apply>(c.value)->args[conditional_];
+    if (subpixel == c.axes.end() || uses_var(elements, n->var) || uses_var(elements, subpixel->var)) return;
+    const Axis joined{make_var(subpixel->var->name + "_" + n->var->name),
+                      Dim(subpixel->extent.value * n->extent.value)};
+    const Expr column(joined.var);
+    const VarMap at = {{subpixel->var.get(), floor_div(column, n->extent.value)},
+                       {n->var.get(), floor_mod(column, n->extent.value)}};
+    const Var gone = subpixel->var;
+    *n = joined;
+    std::erase_if(c.axes, [&](const Axis& a) { return a.var == gone; });
+    Ranges ranges;
+    for (const auto* l : {&c.axes, &c.raxes})
+      for (const Axis& a : *l) ranges[a.var.get()] = {0, a.extent.value - 1};
+    for (Expr* e : {&c.value, &c.shaped_value, &c.init, &c.epilogue, &c.out_index})
+      *e = simplify(substitute(*e, at), ranges);
+    for (Expr* e : {&c.init, &c.epilogue}) *e = pack_known_loads(s_, c, a_.constant_input, *e, joined);
+  }
+
+  // The results of all subpixels along the axis where these alternate, as formulas: y[.., q * s + i] = i = 0 ? a + b : c + d; without
+  // those behind the last that are as many as there are subpixels.
+  std::optional<Canonical> in_turn(const std::vector<const SubpixelRun*>& chosen) const {
+    const SubpixelCondition& p = conditions_[*alternating_];
+    const Var i = make_var(p.o.var->name + "_phase");
+    std::vector<SubpixelRun> runs = subpixel_runs(p, false);
+    std::optional<Canonical> all;
+    for (size_t r = runs.size(); r-- > 0;) {
+      runs[r].results = p.o.extent.value / p.stride;
+      auto c = formula_of(chosen, runs[r]);
+      if (!c) return {};
+      if (!all) {
+        all = std::move(*c);
+        continue;
+      }
+      VarMap same;
+      for (size_t a = 0; a < c->axes.size(); a++) same[c->axes[a].var.get()] = Expr(all->axes[a].var);
+      all->epilogue = select(eq(Expr(i), Expr(int64_t(r))), substitute(c->epilogue, same), all->epilogue);
+      if (r == 0) all->out_index = substitute(c->out_index, same) + Expr(i);
+    }
+    all->axes.push_back({i, Dim(int64_t(runs.size()))});
+    return all;
+  }
+
+  // The subpixel's result at `position` alone.
+  static SubpixelRun alone(SubpixelRun r, int64_t position) {
+    r.subpixel = position;
+    r.results = 1;
+    return r;
+  }
+
+  // The results of `run` along the axis where subpixels alternate, every term written out; null if these are too many.
+  std::optional<Canonical> formula_of(std::vector<const SubpixelRun*> chosen, const SubpixelRun& run) const {
+    chosen[*alternating_] = &run;
+    Canonical c = cut(chosen);
+    if (points_of(c.raxes) > kMostTerms) return {};
+    if (c.value) {
+      const bool from_zero = as_const_number(c.init) == 0.0;
+      c.epilogue = with_reduced(c.epilogue, c.reduced, from_zero ? sum_of(c) : c.init + sum_of(c));
+    }
+    c.value = c.shaped_value = Expr();
+    c.raxes = {};
+    return c;
+  }
+
+  static int64_t points_of(const std::vector<Axis>& axes) {
+    int64_t n = 1;
+    for (const Axis& a : axes) n *= a.extent.value;
+    return n;
+  }
+
+  static Expr sum_of(const Canonical& c) {
+    Expr sum;
+    for (int64_t k = 0; k < points_of(c.raxes); k++) {
+      VarMap at;
+      int64_t rest = k;
+      for (size_t a = c.raxes.size(); a-- > 0; rest /= c.raxes[a].extent.value)
+        at[c.raxes[a].var.get()] = Expr(rest % c.raxes[a].extent.value);
+      const Expr term = simplify(substitute(c.value, at));
+      sum = sum ? sum + term : term;
+    }
+    return sum;
+  }
+
+  // The function of the chosen subpixels; without a value where these have no terms.
+  Canonical cut(const std::vector<const SubpixelRun*>& chosen) const {
     Canonical c = c_;
     c.border = std::nullopt;
     VarMap to;
     bool terms = true;
-    std::string subpixels;
     for (size_t i = 0; i < chosen.size(); i++) {
-      const Condition& p = conditions_[i];
-      const Run& r = *chosen[i];
+      const SubpixelCondition& p = conditions_[i];
+      const SubpixelRun& r = *chosen[i];
       const Expr subpixel = split_results(c.axes, p, r, to);
       terms = terms && r.terms > 0;
       if (terms) split_terms(c.raxes, p, r, subpixel, to);
-      if (p.o.var) subpixels += (subpixels.empty() ? "" : ", ") + describe(p, r);
     }
     Ranges ranges;
     for (const auto* l : {&c.axes, &c.raxes})
@@ -214,16 +271,12 @@ class SubpixelDecomposition {
     for (Expr* e : {&c.value, &c.shaped_value})
       *e = terms ? simplify(substitute(without_condition(*e), to), ranges) : Expr();
     for (Expr* e : {&c.init, &c.epilogue, &c.out_index}) *e = simplify(substitute(*e, to), ranges);
-    if (!terms)
-      c.epilogue = rewrite(c.epilogue, [&](const Expr& x) {
-        const Load* l = as<Load>(x);
-        return l && l->buffer == c.reduced ? c.init : Expr();
-      });
-    add(c, subpixels);
+    if (!terms) c.epilogue = with_reduced(c.epilogue, c.reduced, c.init);
+    return c;
   }
 
   // Axis o becomes the subpixel (where there are several) and the number of the result.
-  static Expr split_results(std::vector<Axis>& axes, const Condition& p, const Run& r, VarMap& to) {
+  static Expr split_results(std::vector<Axis>& axes, const SubpixelCondition& p, const SubpixelRun& r, VarMap& to) {
     if (!p.o.var) return 0;
     const auto at = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == p.o.var; });
     std::vector<Axis> now;
@@ -241,8 +294,8 @@ class SubpixelDecomposition {
     return subpixel;
   }
 
-  static void split_terms(std::vector<Axis>& raxes, const Condition& p, const Run& r, const Expr& subpixel,
-                          VarMap& to) {
+  static void split_terms(std::vector<Axis>& raxes, const SubpixelCondition& p, const SubpixelRun& r,
+                          const Expr& subpixel, VarMap& to) {
     if (!p.k.var) return;
     const auto at = std::find_if(raxes.begin(), raxes.end(), [&](const Axis& a) { return a.var == p.k.var; });
     Expr term = Expr(r.first) + subpixel * Expr(r.slope);
@@ -262,7 +315,7 @@ class SubpixelDecomposition {
     return apply(Op::Mul, std::move(args));
   }
 
-  static std::string describe(const Condition& p, const Run& r) {
+  static std::string describe(const SubpixelCondition& p, const SubpixelRun& r) {
     const std::string last = r.count > 1 ? " to " + to_text(r.subpixel + r.count - 1) : "";
     return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.subpixel) + last;
   }
@@ -288,33 +341,49 @@ class SubpixelDecomposition {
     if (!s && bool(c.value) && has_columns(c)) s = in_line("window", schedule_window, args);
     if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
-    if (failed_) return;
+    if (s) take(*s, subpixels);
+  }
+
+  void add_formula(const std::optional<Canonical>& c, const std::string& subpixels) {
+    failed_ = failed_ || !c;
+    if (!failed_) add(*c, subpixels);
+  }
+
+  bool add_in_turn(const Canonical& c, const std::string& subpixels) {
+    const TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
+    const auto s = in_line("interleaved_store", schedule_interleaved_store, args);
+    if (s) take(*s, subpixels);
+    return s.has_value();
+  }
+
+  void take(const Scheduled& s, const std::string& subpixels) {
     count_++;
-    bodies_.push_back(subpixels.empty() ? s->body : comment(subpixels, s->body));
+    bodies_.push_back(subpixels.empty() ? s.body : comment(subpixels, s.body));
     auto append = [](auto& list, const auto& from) { list.insert(list.end(), from.begin(), from.end()); };
-    for (const Buffer& b : s->prologue.inputs)
+    for (const Buffer& b : s.prologue.inputs)
       if (std::find(s_.prologue.inputs.begin(), s_.prologue.inputs.end(), b) == s_.prologue.inputs.end())
         s_.prologue.inputs.push_back(b);
-    append(s_.prologue.stages, s->prologue.stages);
-    append(s_.prologue.outputs, s->prologue.outputs);
-    append(s_.prologue_layouts, s->prologue_layouts);
-    append(s_.steps, s->steps);
-    for (size_t i = 0; i < s->inputs.size(); i++) {
-      if (std::find(s_.inputs.begin(), s_.inputs.end(), s->inputs[i]) != s_.inputs.end()) continue;
-      s_.inputs.push_back(s->inputs[i]);
-      s_.input_index.push_back(s->input_index[i]);
+    append(s_.prologue.stages, s.prologue.stages);
+    append(s_.prologue.outputs, s.prologue.outputs);
+    append(s_.prologue_layouts, s.prologue_layouts);
+    append(s_.steps, s.steps);
+    for (size_t i = 0; i < s.inputs.size(); i++) {
+      if (std::find(s_.inputs.begin(), s_.inputs.end(), s.inputs[i]) != s_.inputs.end()) continue;
+      s_.inputs.push_back(s.inputs[i]);
+      s_.input_index.push_back(s.input_index[i]);
     }
-    for (const auto& v : s->views)
+    for (const auto& v : s.views)
       if (std::none_of(s_.views.begin(), s_.views.end(), [&](const auto& w) { return w.of == v.of; }))
         s_.views.push_back(v);
-    if (families_.find(s->family) == std::string::npos) families_ += (families_.empty() ? "" : ", ") + s->family;
+    if (families_.find(s.family) == std::string::npos) families_ += (families_.empty() ? "" : ", ") + s.family;
   }
 
   const TemplateArgs& a_;
   const Canonical& c_;
   size_t conditional_ = 0;  // the factor that has the conditions
-  std::vector<Condition> conditions_;
-  std::vector<std::vector<Run>> runs_;  // by condition
+  std::vector<SubpixelCondition> conditions_;
+  std::vector<std::vector<SubpixelRun>> runs_;  // by condition
+  std::optional<size_t> alternating_;           // the condition whose subpixels are stored in turn
   Stmts bodies_;
   Scheduled s_;
   std::string families_;

@@ -1,5 +1,7 @@
 // Transposed convolutions, subpixel by subpixel, equal the plain loops: any strides, dilations, groups, one to three
 // axes.
+#include <algorithm>
+
 #include "ir/ops/test_ops.h"
 #include "templates/cpu/test_schedule.h"
 
@@ -58,6 +60,28 @@ TEST(CpuSubpixels, OneChannel) {
   testing::expect_equal(transposed({{5, 6}, {2, 2}, {3, 3}, {1, 1}, 16, 1, 1, 2}), "phases");  // some take no terms
   testing::expect_equal(transposed({{7}, {128}, {64}, {1}, 20, 1, 1, 2}), "phases");           // a short-time spectrum
   testing::expect_equal(transposed({{3, 4}, {32, 32}, {16, 16}, {1, 1}, 9, 1}), "phases");
+}
+
+// One channel of few terms: each subpixel a formula, stored in turn.
+TEST(CpuSubpixels, InTurn) {
+  testing::expect_equal(transposed({{9, 40}, {4, 4}, {2, 2}, {1, 1}, 1, 1}), "phases");
+  testing::expect_equal(transposed({{5, 35}, {3, 3}, {3, 3}, {1, 1}, 2, 1, 1, 2}),
+                        "phases");  // results behind the last three
+  testing::expect_equal(transposed({{4, 33}, {5, 7}, {2, 4}, {1, 1}, 3, 1}), "phases");
+  testing::expect_equal(transposed({{4, 5}, {3, 3}, {2, 2}, {1, 1}, 1, 1}), "phases");   // too short for vectors
+  testing::expect_equal(transposed({{3, 20}, {2, 2}, {3, 3}, {1, 1}, 1, 1}), "phases");  // some take no terms
+}
+
+// Few channels of subpixels that take the same elements: columns of one product.
+TEST(CpuSubpixels, ChannelsOfSeveralSubpixels) {
+  for (const int64_t channels : {2, 3, 5}) {
+    const testing::TestFunction f = transposed({{6, 7}, {4, 4}, {4, 4}, {1, 1}, 9, channels});
+    testing::expect_equal(f, "phases");
+    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));
+    EXPECT_TRUE(std::any_of(s.prologue_layouts.begin(), s.prologue_layouts.end(), [](const std::string& l) {
+      return l == "packed: ow_phase_oc";
+    }));  // the bias of each column
+  }
 }
 
 // Several axes of many subpixels: a kernel a group, not one a subpixel.

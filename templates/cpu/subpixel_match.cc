@@ -1,0 +1,85 @@
+#include "templates/cpu/subpixel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/loop/build.h"
+#include "templates/match/axes.h"
+
+namespace tc {
+namespace {
+
+std::optional<SubpixelCondition> condition_of(const Expr& e, const Canonical& c) {
+  const Apply* eq = as<Apply>(e);
+  const Apply* mod = eq && eq->op == Op::Eq && is_const(eq->args[1], 0) ? as<Apply>(eq->args[0]) : nullptr;
+  const auto stride = mod && mod->op == Op::FloorMod ? as_const_int(mod->args[1]) : std::nullopt;
+  if (!stride || *stride < 2) return {};
+  std::vector<Var> vars = vars_of(c.axes);
+  for (const Axis& r : c.raxes) vars.push_back(r.var);
+  const auto at = offset_of(mod->args[0], vars);
+  if (!at) return {};
+  SubpixelCondition p;
+  p.stride = *stride;
+  p.constant = at->constant;
+  for (const Axis& a : c.axes) {
+    if (at->of(a.var) == 0) continue;
+    if (at->of(a.var) != 1 || p.o.var) return {};
+    p.o = a;
+  }
+  for (const Axis& a : c.raxes) {
+    if (at->of(a.var) == 0) continue;
+    if (p.k.var) return {};
+    p.k = a;
+    p.dilation = -at->of(a.var);
+  }
+  return p;
+}
+
+bool add_conditions(const Expr& e, const Canonical& c, std::vector<SubpixelCondition>& list) {
+  const Apply* k = as<Apply>(e);
+  if (k && k->op == Op::And) return add_conditions(k->args[0], c, list) && add_conditions(k->args[1], c, list);
+  const auto p = condition_of(e, c);
+  if (!p) return false;
+  for (const SubpixelCondition& q : list)
+    if ((q.o.var && q.o.var == p->o.var) || (q.k.var && q.k.var == p->k.var)) return false;
+  list.push_back(*p);
+  return true;
+}
+
+int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+}  // namespace
+
+std::optional<std::vector<SubpixelCondition>> subpixel_conditions(const Expr& e, const Canonical& c) {
+  std::vector<SubpixelCondition> list;
+  if (!add_conditions(e, c, list)) return {};
+  return list;
+}
+
+std::vector<SubpixelRun> subpixel_runs(const SubpixelCondition& p, bool join) {
+  const int64_t outs = p.o.var ? p.o.extent.value : 1, terms = p.k.var ? p.k.extent.value : 1;
+  std::vector<SubpixelRun> runs;
+  for (int64_t r = 0; r < std::min(p.stride, outs); r++) {
+    SubpixelRun run;
+    run.subpixel = r;
+    run.results = (outs - r + p.stride - 1) / p.stride;
+    run.step = p.stride / std::gcd(p.stride, p.dilation);
+    run.first = 0;
+    while (run.first < terms && floor_mod(r + p.constant - run.first * p.dilation, p.stride) != 0) run.first++;
+    run.terms = run.first < terms ? (terms - run.first + run.step - 1) / run.step : 0;
+    if (join && !runs.empty()) {
+      SubpixelRun& last = runs.back();
+      const int64_t slope = last.count == 1 ? run.first - last.first : last.slope;
+      const bool even = run.first == last.first + slope * last.count && (1 - p.dilation * slope) % p.stride == 0;
+      if (run.results == last.results && run.terms == last.terms && (even || run.terms == 0)) {
+        last.slope = run.terms == 0 ? 0 : slope;
+        last.count++;
+        continue;
+      }
+    }
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+}  // namespace tc
