@@ -23,7 +23,9 @@ def conv_cases(rng):
               "stride": ((1, 16, 12, 11), (24, 16, 3, 3), 1, "kernel_shape = [3,3], strides = [2,2], pads = [1,0,1,2]"),
               "points": ((1, 33, 7, 7), (20, 33, 1, 1), 1, "kernel_shape = [1,1]"),
               "groups": ((1, 12, 8, 8), (20, 3, 3, 3), 4, "kernel_shape = [3,3], pads = [1,1,1,1], group = 4"),
-              "depth": ((1, 21, 9, 10), (21, 1, 3, 3), 21, "kernel_shape = [3,3], pads = [1,1,1,1], group = 21")}
+              "depth": ((1, 21, 9, 10), (21, 1, 3, 3), 21, "kernel_shape = [3,3], pads = [1,1,1,1], group = 21"),
+              "one": ((1, 20, 9, 10), (1, 20, 3, 3), 1, "kernel_shape = [3,3], pads = [1,1,1,1]"),
+              "one_point": ((3, 18, 6, 7), (1, 18, 1, 1), 1, "kernel_shape = [1,1]")}
     for name, (x, w, _, attributes) in shapes.items():
         for signs, xt, wt, zx, zw in (("u8s8", U8, I8, 7, 0), ("s8s8", I8, I8, -9, 0), ("u8u8", U8, U8, 131, 120)):
             n = w[0]
@@ -37,7 +39,7 @@ def conv_cases(rng):
 
 
 def matmul_cases(rng):
-    for name, m, k, n in (("rows", 19, 67, 35), ("vector", 1, 130, 70), ("short", 5, 3, 16)):
+    for name, m, k, n in (("rows", 19, 67, 35), ("vector", 1, 130, 70), ("short", 5, 3, 16), ("column", 40, 67, 1)):
         for signs, at, bt, za, zb in (("u8s8", U8, I8, 12, 0), ("u8u8", U8, U8, 12, 77), ("s8s8", I8, I8, -3, 0)):
             yield Case(f"matmul_integer_{name}_{signs}", "y = MatMulInteger (x, w, a, b)", {"x": some(rng, at, (m, k))},
                        {"w": some(rng, bt, (k, n), True), "a": at(za), "b": bt(zb)})

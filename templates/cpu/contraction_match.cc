@@ -84,6 +84,9 @@ Expr shaped_factor(const Canonical& c, bool second) {
   return k && k->op == Op::Mul ? k->args[second ? 1 : 0] : Expr();
 }
 
+// No axis of the results: there is one column.
+bool is_lone(const Axis& n) { return n.extent.is_const() && n.extent.value == 1; }
+
 struct Factors {
   Expr p, q, q_shaped, p_zero, q_zero;
 };
@@ -92,6 +95,16 @@ std::optional<Factors> factors(const Canonical& c, const Axis& n) {
   if (!k || k->op != Op::Mul) return {};
   const bool first = reads_axis(k->args[0], n.var), second = reads_axis(k->args[1], n.var);
   if (first == second) return {};
+  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}, {}};
+}
+
+// Of a sum that is the only column: weights that are known, which no axis of the results reads.
+std::optional<Factors> lone_factors(const Canonical& c, const TemplateArgs& a) {
+  const Apply* k = as<Apply>(c.value);
+  if (!k || k->op != Op::Mul) return {};
+  const auto known = [&](int i) { return is_constant(k->args[size_t(i)], a) && !uses_any(k->args[size_t(i)], c.axes); };
+  if (known(0) == known(1)) return {};
+  const bool second = known(1);
   return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}, {}};
 }
 
@@ -104,7 +117,7 @@ Expr half_of(const Expr& e) {
 // The left factor becomes its load, the right one, as it is packed, a value of type i8: the weights, less 128 if they
 // have no sign. What their zero point is beyond that stays.
 std::optional<Factors> byte_factors(const Canonical& c, const Axis& n, const TemplateArgs& a) {
-  auto f = factors(c, n);
+  auto f = is_lone(n) ? lone_factors(c, a) : factors(c, n);
   if (!f || !f->q_shaped || !is_constant(f->q, a)) return {};
   const ZeroPointForm p = zero_point_form(f->p), q = zero_point_form(f->q), shaped = zero_point_form(f->q_shaped);
   if (!p.x || !q.x || !shaped.x) return {};
@@ -242,8 +255,9 @@ bool fit(const std::vector<TapRange>& ranges, const Contraction& m) {
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes, bool in_ranges = false) {
   Canonical c = *a.canonical;
   const Expr end = bytes ? Expr() : take_end(c);
-  const auto n = vector_axis(c);
-  if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
+  const bool lone = bytes && a.few_columns && lone_factors(c, a).has_value();
+  const auto n = lone ? Axis{make_var("column"), Dim(1)} : vector_axis(c);
+  if (!n || (!lone && n->extent.value < (a.few_columns ? 2 : 4))) return {};
   auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
   if (!f) return {};
   std::vector<TapRange> ranges;

@@ -36,12 +36,15 @@ std::optional<Scheduled> schedule_moves(const TemplateArgs& a) {
 // Columns that fill a part of a vector are better than none, where rows are enough to make up for the panels' empty lanes. What
 // is costly fills vectors in a stage of its own.
 std::optional<TemplateArgs> with_few_columns(const TemplateArgs& a) {
-  const auto columns = a.canonical ? unit_axis(*a.canonical) : std::nullopt;
   constexpr int64_t kFewestRows = 16;
-  if (!columns || columns->extent.value > 3 || is_costly(a.canonical->epilogue)) return {};
-  if (points(a.canonical->axes) < kFewestRows * columns->extent.value) return {};
+  if (!a.canonical || is_costly(a.canonical->epilogue)) return {};
   TemplateArgs few = a;
   few.few_columns = true;
+  // A single column has no axis of its own.
+  const auto bytes = match_byte_contraction(few);
+  const auto columns = bytes ? std::optional(bytes->n) : unit_axis(*a.canonical);
+  if (!columns || columns->extent.value > 3) return {};
+  if (points(a.canonical->axes) < kFewestRows * columns->extent.value) return {};
   return few;
 }
 std::optional<Scheduled> schedule_few_columns(const TemplateArgs& a) {
@@ -84,7 +87,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"terms_in_range", schedule_terms_in_range},            // sums of terms that only a part of a row has
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
-    {"few_columns", schedule_few_columns},                  // sums of products of two or three columns
+    {"few_columns", schedule_few_columns},                  // sums of products of two or three columns, of bytes of one
     {"inlined", schedule_inlined},                          // several stages, of which no memory holds the first ones
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything

@@ -1,9 +1,8 @@
-#include "templates/cpu/subpixel.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "ir/loop/build.h"
+#include "templates/cpu/subpixel.h"
 #include "templates/match/axes.h"
 
 namespace tc {
