@@ -142,6 +142,11 @@ def row_cases():
     for k in (1, 2, 9, 69, 70):
         for largest in (0, 1):
             yield Case(f"topk_{k}_{largest}", f"y, i = TopK <largest = {largest}> (x, k)", {"x": ties_of_rows}, {"k": ints(k)}, outputs=("y", "i"))
+    for n in (3, 15, 16, 21, 37, 80, 130):  # many rows: tiles of them are turned
+        rows = np.random.default_rng(n).integers(-3, 4, (2, 19, n)).astype(np.float32)
+        rows[0, 0], rows[0, 1, n // 2], rows[1, 18, n - 1], rows[1, 3] = -np.inf, -np.inf, np.inf, np.inf
+        yield Case(f"argmax_of_many_rows_{n}", "y = ArgMax <axis = -1, keepdims = 0> (x)\n z = ArgMin <axis = 2, select_last_index = 1> (x)", {"x": rows}, outputs=("y", "z"))
+        yield Case(f"argmax_of_absolute_rows_{n}", "a = Abs (x)\n b = Sub (c, a)\n y = ArgMax <axis = -1, select_last_index = 1> (b)\n z = ArgMin <axis = 2> (b)", {"x": rows, "c": np.float32(2)}, outputs=("y", "z"))
     for n in (63, 64, 65, 130, 300, 1000):
         rows = np.random.default_rng(n).integers(-3, 4, (2, 3, n))
         for dtype in (np.float32, np.float16, np.float64, np.int32, np.int8):

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "ir/loop/equal.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/simplify.h"

@@ -1,8 +1,8 @@
 // Extremes and where they are, across rows: ArgMax over channels that come first.
 //
 //   for blocks of columns that lie side by side:      shared among threads
-//     best[v], index[v] = nothing                     vectors; indices are counted in 32 bits
-//     for r:  (best, index)[v] = combine((best, index)[v], (x[r, v], r))
+//     best[v], index[v] = (x[0, v], 0)                vectors; indices are counted in 32 bits
+//     for r from 1:  (best, index)[v] = combine((best, index)[v], (x[r, v], r))
 //     y[column] = what follows from best and index    one after the other, in their own type
 //
 // The last block ends where the columns end, and so overlaps the one before.
@@ -10,9 +10,12 @@
 // Where what is compared lies side by side, and is short (classes that come last), a block of it is turned first:
 //
 //     turned[r, i] = x[column i, r]                   element by element, on the stack
+//
+// or, of rows that are longer than a vector, for tiles of VL by VL, in registers.
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
@@ -26,19 +29,24 @@ namespace {
 using Point = std::vector<std::pair<Var, Expr>>;
 
 constexpr int64_t kMostTurned = 1024;  // elements, on the stack
-constexpr int64_t kShort = 32;         // rows of more are compared in vectors along them (arg_rows.cc)
+constexpr int64_t kShort = 512;        // rows of more are compared in vectors along them (arg_rows.cc)
 
 struct ArgReduce {
   Rows r;
   Axis n;                   // columns, side by side
   std::vector<Axis> outer;  // the other ones
   TupleLanes lanes;         // over n
+  bool from_first = false;  // the state starts as the first element
   std::vector<RowStep> results;
   // Of a block that is turned: where its elements are read from, and the numbers of the block, which `lanes` reads `turned` by.
   Expr from;
   Buffer turned;
   Var first = make_var("first"), size = make_var("size");
   const Axis& along() const { return r.columns[0]; }
+  // Rows that are long enough for tiles are turned in registers, others on the stack.
+  bool in_registers() const {
+    return from.get() != nullptr && from_first && turned->dtype == DType::F32 && along().extent.value >= kMaxLanes;
+  }
 };
 
 struct ArgReducePlan {
@@ -51,7 +59,10 @@ ArgReducePlan decide(const ArgReduce& p, const PlanEntry& plan) {
   constexpr int64_t kMostVectors = 8, kMostParts = 16;
   ArgReducePlan d;
   int64_t vectors = std::min(p.n.extent.value / kMaxLanes, kMostVectors);
-  if (p.from) vectors = std::min(vectors, kMostTurned / (p.along().extent.value * kMaxLanes));
+  if (p.in_registers())
+    vectors = 1;
+  else if (p.from)
+    vectors = std::min(vectors, kMostTurned / (p.along().extent.value * kMaxLanes));
   d.columns = plan.in_range(
       "columns", [&] { return std::min<int64_t>(vectors, 4) * kMaxLanes; }, kMaxLanes, vectors * kMaxLanes, kMaxLanes);
   const int64_t most = ceil_div(p.n.extent.value, d.columns) / 2;
@@ -97,6 +108,7 @@ std::optional<RowStep> turned(ArgReduce& p, RowStep reduce) {
   if (!at || at->coefficients[1] != 1) return {};
   p.from = load(l->buffer, l->index);
   p.turned = make_buffer(l->buffer->name + "_turned", l->buffer->dtype, {Dim(kMostTurned)}, Scope::Stack);
+  if (!p.in_registers() && p.along().extent.value * kMaxLanes > kMostTurned / 2) return {};
   const Expr read = load(p.turned, {Expr(p.along().var) * Expr(p.size) + (Expr(p.n.var) - Expr(p.first))});
   for (RowComponent& c : reduce.tuple)
     c.value = rewrite(c.value, [&](const Expr& e) -> Expr {
@@ -114,9 +126,10 @@ std::optional<ArgReduce> match(const TemplateArgs& a) {
   p.r = std::move(*r);
   p.results.assign(p.r.steps.begin() + 1, p.r.steps.end());
   if (!find_columns(p)) return {};
-  auto lanes = tuple_in_lanes(reduce, p.along().var, p.along().var, p.n.var);
+  p.from_first = starts_from_nothing(reduce);
+  auto lanes = tuple_in_lanes(reduce, p.along().var, p.along().var, p.n.var, p.from_first);
   const auto other = lanes ? std::nullopt : turned(p, reduce);
-  if (other) lanes = tuple_in_lanes(*other, p.along().var, p.along().var, p.n.var);
+  if (other) lanes = tuple_in_lanes(*other, p.along().var, p.along().var, p.n.var, p.from_first);
   if (!lanes) return {};
   p.lanes = std::move(*lanes);
   return p;
@@ -159,19 +172,20 @@ class Builder {
   }
 
   Stmt block(const Expr& begin) {
+    const auto point_of = [&](const Var& v) { return LanePoint{at_, p_.n.var, begin + Expr(v) * lanes(), {}, {}}; };
     const Stmt start = over_vectors([&](const Var& v) {
-      Stmts list;
-      for (size_t k = 0; k < acc_.size(); k++)
-        list.push_back(store(acc_[k], lanes_of(v), broadcast(p_.lanes.start[k])));
-      return seq(list);
+      LanePoint first = point_of(v);
+      first.at.push_back({p_.along().var, 0});
+      return p_.from_first ? first_element(v, first) : store_lanes_of(v, [&](size_t k) { return p_.lanes.start[k]; });
     });
-    const Stmt join = over_vectors([&](const Var& v) {
-      const LanePoint point{at_, p_.n.var, begin + Expr(v) * lanes(), {}, {}};
-      return join_lanes(p_.lanes, acc_, v, point);
-    });
-    Stmt body = seq({start, loop(p_.along().var, p_.along().extent, join), results(begin)});
+    const Stmt join = over_vectors([&](const Var& v) { return join_lanes(p_.lanes, acc_, v, point_of(v)); });
+    const int64_t first = p_.from_first ? 1 : 0;
+    const Stmt rest = p_.in_registers() ? over_tiles(begin)
+                                        : loop(p_.along().var, Expr(p_.along().extent) - Expr(first), join,
+                                               ForKind::Serial, Expr(first));
+    Stmt body = seq({start, rest, results(begin)});
     for (const Buffer& b : acc_) body = alloc(b, body);
-    return p_.from ? in_turned(begin, body) : body;
+    return bool(p_.from) && !p_.in_registers() ? in_turned(begin, body) : body;
   }
 
   Stmt in_turned(const Expr& begin, const Stmt& body) {
@@ -186,6 +200,68 @@ class Builder {
              loop(r, p_.along().extent, store(memory, {Expr(r) * Expr(size_) + Expr(i)}, scalar_form(p_.from, at))));
     const Stmt read = substitute(body, {{p_.first.get(), begin}, {p_.size.get(), Expr(size_)}});
     return alloc(memory, seq({copy, substitute_buffers(read, {{p_.turned.get(), memory}})}));
+  }
+
+  Stmt store_lanes_of(const Var& v, const std::function<Expr(size_t k)>& value) const {
+    Stmts list;
+    for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], lanes_of(v), broadcast(value(k))));
+    return seq(list);
+  }
+
+  // The state of vector v becomes the first element of its rows.
+  Stmt first_element(const Var& v, const LanePoint& p) const {
+    if (!p_.in_registers()) return store_lanes_of(v, [&](size_t k) { return vector_form(p_.lanes.value[k], p); });
+    const Load& from = *as<Load>(p_.from);
+    Point at = p.at;
+    at.push_back({p_.n.var, p.base});
+    const Buffer taken = make_buffer(from.buffer->name + "_first", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
+    const Stmt start = store_lanes_of(
+        v, [&](size_t k) { return in_place_of_turned(vector_form(p_.lanes.value[k], p), load(taken, {ramp(0)})); });
+    return alloc(taken, seq({intrin("load_strided", {{taken, {}}, {from.buffer, {0}}},
+                                    {index_at(from.index[0], at), Expr(row_stride())}),
+                             start}));
+  }
+
+  int64_t row_stride() const { return affine_in(as<Load>(p_.from)->index[0], {p_.n.var})->coefficients[0]; }
+
+  Expr in_place_of_turned(const Expr& e, const Expr& elements) const {
+    return rewrite(e, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      return l && l->buffer == p_.turned ? elements : Expr();
+    });
+  }
+
+  // Joins all elements of a block's rows to the state, tile by tile; the last one has elements that were joined before, and leaves them out.
+  Stmt over_tiles(const Expr& begin) const {
+    const Expr n = p_.along().extent;
+    const Var o = make_var(p_.along().var->name + "_o"), i = make_var("i");
+    const auto joined = [&](const Expr& first, const Expr& skipped) {
+      return over_vectors([&](const Var& v) { return over_tile(begin + Expr(v) * lanes(), v, i, first, skipped); });
+    };
+    const Stmt whole = loop(o, n / lanes(), joined(Expr(o) * lanes(), 0));
+    if (p_.along().extent.value % kMaxLanes == 0) return whole;
+    return seq({whole, joined(n - lanes(), lanes() - (n - n / lanes() * lanes()))});
+  }
+
+  // The elements of as many rows as a vector has lanes, `skipped` of them behind `first` and those that follow.
+  Stmt over_tile(const Expr& column, const Var& v, const Var& i, const Expr& first, const Expr& skipped) const {
+    const Load& from = *as<Load>(p_.from);
+    const Buffer tile =
+        make_buffer(from.buffer->name + "_tile", DType::F32, {Dim(kMaxLanes), Dim(kMaxLanes)}, Scope::Register);
+    Point at = at_;
+    at.push_back({p_.n.var, column});
+    at.push_back({p_.along().var, first});
+    LanePoint point{at_, p_.n.var, column, {}, {}};
+    const Var row = make_var(p_.along().var->name);
+    point.at.push_back({p_.along().var, Expr(row)});
+    const Stmt join = rewrite(join_lanes(p_.lanes, acc_, v, point), [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      return l && l->buffer == p_.turned ? load(tile, {Expr(i), ramp(0)}) : Expr();
+    });
+    const Stmt read =
+        intrin("load_transposed", {{tile, {0}}, {from.buffer, {index_at(from.index[0], at)}}}, {Expr(row_stride())});
+    return alloc(tile,
+                 seq({read, loop(i, lanes() - skipped, let(row, first + Expr(i), join), ForKind::Unroll, skipped)}));
   }
 
   Stmt over_vectors(const std::function<Stmt(const Var& v)>& body) const {

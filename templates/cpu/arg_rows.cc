@@ -61,7 +61,7 @@ std::optional<ArgRows> match(const TemplateArgs& a) {
   if (!r || !is_tuple_reduction(*r) || r->columns[0].extent.value < kShortestRow) return {};
   ArgRows p{*r, r->steps[0], {r->steps.begin() + 1, r->steps.end()}, make_var(r->columns[0].var->name + "_o"), {}};
   if (!compares_floats(p.reduce) || !compares_positions(p.reduce)) return {};
-  auto lanes = tuple_in_lanes(p.reduce, p.along().var, p.block, p.along().var);
+  auto lanes = tuple_in_lanes(p.reduce, p.along().var, p.block, p.along().var, true);
   if (!lanes) return {};
   p.lanes = std::move(*lanes);
   return p;

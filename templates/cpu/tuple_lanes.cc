@@ -1,9 +1,12 @@
 #include "templates/cpu/tuple_lanes.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "templates/disjunction.h"
 
 namespace tc {
 namespace {
@@ -45,6 +48,29 @@ Expr start_in_lanes(const Expr& e) {
   return k ? make_int(DType::I32, std::clamp<int64_t>(k->value, INT32_MIN, INT32_MAX)) : Expr();
 }
 
+// A state's position before that of what joins it: ties are decided.
+Expr in_order_of(const Combiner& c, const Expr& e) {
+  const auto component = [](const std::vector<Var>& vars, const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    return std::find_if(vars.begin(), vars.end(), [&](const Var& y) { return v && v->var == y; }) - vars.begin();
+  };
+  const Expr decided = rewrite(e, [&](const Expr& x) -> Expr {
+    const Apply* k = as<Apply>(x);
+    if (!k || k->args.size() != 2 || !info(k->op).compares || k->args[0]->dtype != DType::I64) return {};
+    for (const bool swapped : {false, true}) {
+      const auto i = component(c.lhs, k->args[swapped]);
+      if (i >= std::ssize(c.lhs) || i != component(c.rhs, k->args[!swapped])) continue;
+      const bool less = k->op == Op::Lt || k->op == Op::Le, more = k->op == Op::Gt || k->op == Op::Ge;
+      return make_int(DType::Bool, k->op == Op::Ne || (swapped ? more : less));
+    }
+    return {};
+  });
+  return rewrite(decided, [](const Expr& x) -> Expr {
+    const Select* s = as<Select>(x);
+    return s ? select(shorter(s->condition), s->yes, s->no) : Expr();
+  });
+}
+
 bool is_position(const Expr& e, const Var& along) {
   const VarRef* v = as<VarRef>(e);
   return v && v->var == along;
@@ -66,7 +92,39 @@ void bind_rows(Scheduled& s, const Rows& r, const TensorFn& fn) {
   for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({r.outs[i], s.outputs[i]});
 }
 
-std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane) {
+// Found out by joining what there is of elements to the start: the combiner may be the user's.
+bool starts_from_nothing(const RowStep& reduce) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Combiner& c = reduce.combiner;
+  TensorFn joined;
+  for (const double x : {-kInfinity, 0.0, kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    VarMap to;
+    Exprs element;
+    for (size_t k = 0; k < reduce.tuple.size(); k++) {
+      const DType t = reduce.tuple[k].name->dtype;
+      if (t != DType::I64 && !is_float(t)) return false;
+      element.push_back(t == DType::I64 ? make_int(t, 0) : make_float(t, x));
+      to[c.lhs[k].get()] = reduce.tuple[k].init;
+      to[c.rhs[k].get()] = element[k];
+    }
+    for (size_t k = 0; k < element.size(); k++) {
+      const Expr result = substitute(c.result[k], to);
+      const Expr both_nan = result->dtype == DType::I64 ? make_int(DType::Bool, 0)
+                                                        : apply(Op::IsNan, {result}) && apply(Op::IsNan, {element[k]});
+      Stage s;
+      s.name = "joined";
+      s.values = {cast(DType::I64, eq(result, element[k]) || both_nan)};
+      s.outputs = {make_buffer("joined", DType::I64, {})};
+      joined.outputs.push_back(s.outputs[0]);
+      joined.stages.push_back(std::move(s));
+    }
+  }
+  const std::vector<Constant> wins = evaluate(joined, {});
+  return std::all_of(wins.begin(), wins.end(), [](const Constant& w) { return w->as_int(0) == 1; });
+}
+
+std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane,
+                                         bool in_order) {
   TupleLanes t;
   VarMap to;
   for (const RowComponent& c : reduce.tuple) {
@@ -83,7 +141,7 @@ std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along
     to[reduce.combiner.rhs[k].get()] = t.value[k];
   }
   for (const Expr& e : reduce.combiner.result) {
-    t.next.push_back(in_lanes(e, to));
+    t.next.push_back(in_lanes(in_order ? in_order_of(reduce.combiner, e) : e, to));
     if (!t.next.back() || !has_vector_form(t.next.back(), lane)) return {};
   }
   return t;

@@ -18,9 +18,14 @@ struct TupleLanes {
       value;  // of the state, scalars over `lane`; `next` loads the state and is what joins `value` to it
 };
 
+/// Would any element win over what the reduction starts from, wherever it is? Then nobody sees where it starts.
+bool starts_from_nothing(const RowStep& reduce);
+
 /// The reduction over `along`, whose positions are counted in 32 bits, by `counter`: `along` itself, or, where lanes share
-/// the axis (`lane` is `along` then), what counts the elements of a lane. Nothing where vectors lack an operation.
-std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane);
+/// the axis (`lane` is `along` then), what counts the elements of a lane. `in_order`: the state is of an
+/// element that comes before the one that joins it, which decides ties. Nothing where vectors lack an operation.
+std::optional<TupleLanes> tuple_in_lanes(const RowStep& reduce, const Var& along, const Var& counter, const Var& lane,
+                                         bool in_order);
 
 /// Vector v of a row of them.
 inline Exprs lanes_of(const Var& v) { return {ramp(Expr(v) * lanes())}; }
