@@ -23,11 +23,6 @@ TC_INLINE tc_vf tc_lanes2(float (*f)(float, float), tc_vf x, tc_vf y)
 
 /* Correctly rounded. Compilers know the instruction by names of their own; a header of intrinsics takes longer to read than
  * a kernel to compile. */
-#if defined(__has_builtin)
-#  define TC_HAS(builtin) __has_builtin(builtin)
-#else
-#  define TC_HAS(builtin) 1  /* gcc before version 10 */
-#endif
 TC_INLINE tc_vf tc_sqrt(tc_vf x)
 {
 #if TC_VL > 1 && defined(__clang__) && TC_HAS(__builtin_elementwise_sqrt)

@@ -14,6 +14,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__has_builtin)
+#  define TC_HAS(builtin) __has_builtin(builtin)
+#else
+#  define TC_HAS(builtin) 1  /* gcc before version 10 */
+#endif
+
 #ifndef TC_VL
 #  if !defined(__GNUC__) && !defined(__clang__)
 #    define TC_VL 1
