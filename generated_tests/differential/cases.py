@@ -199,6 +199,9 @@ def move_cases():
         yield Case(f"scatter_of_outer_{size}", """p = Sub (a, b)\n q = Cast <to = 1> (p)\n y = ScatterND <reduction = "max"> (x, i, q)""",
                    {"x": (9, 4, size), "a": (5, 4, 1), "b": (5, 1, size)}, edges)
     yield Case("scatter_elements_of_sums", """p = Add (u, v)\n y = ScatterElements <axis = 1> (x, i, p)""", {"x": (6, 33), "u": (6, 4), "v": (4,), "i": np.array([[0, 7, 32, 5]] * 6)})
+    for n in (16, 37, 100):
+        yield Case(f"pairs_apart_{n}", "a = Transpose <perm = [0,2,1]> (x)\n y = Abs (a)", {"x": (3, n, 2)})
+        yield Case(f"threes_apart_{n}", "a = Transpose <perm = [2,0,1]> (x)\n y = Sigmoid (a)", {"x": (3, n, 3)})
     # Slice assignments, as exporters spell them.
     grid = lambda *axes: np.stack(np.meshgrid(*axes, indexing="ij"), -1).astype(np.int64)
     yield Case("assigned_channels", "a = Conv <pads = [1,1,1,1]> (x, w)\n s = Slice (a, b, e, k)\n c = Conv <pads = [2,2,2,2]> (s, v)\n d = ScatterND (a, i, c)\n y = Conv (d, u)", {"x": (1, 16, 9, 11)},

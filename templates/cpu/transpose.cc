@@ -5,8 +5,8 @@
 //     y[.., read + i, .., written + lane] = f(t[i])  whatever is computed on the way, in vectors
 //
 // The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
-// types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE). Three
-// channels that lie side by side are taken out of three vectors (tc_load_unriffled_3). Where an axis is too short for a tile
+// types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE). Two or
+// three channels that lie side by side are taken out of as many vectors (tc_load_unriffled_N). Where an axis is too short for a tile
 // in registers and the work on the way costs, vectors along `read` go through a small array.
 #include <algorithm>
 
@@ -27,7 +27,7 @@ struct Transposition {
   Axis read, written;  // side by side in the operands, and in the result
   std::vector<Axis> outer;
   std::vector<const Load*> crossed;  // operands that lie side by side along `read`
-  bool deinterleaved = false;        // `read` is three elements that no others lie between
+  bool deinterleaved = false;        // `read` is two or three elements that no others lie between
   bool moves_bytes = false;          // the whole value is one of them, moved as it is
   bool through_array = false;        // computed along `read`, and stored along `written` from an array
   bool in_registers() const { return !moves_bytes && !through_array; }
@@ -106,9 +106,10 @@ std::optional<Transposition> match(const TemplateArgs& a) {
       std::all_of(t.crossed.begin(), t.crossed.end(), [](const Load* l) { return l->buffer->dtype == DType::F32; });
   const bool vectors = floats && has_lanes(t.c.out->dtype) && has_vector_form(with_rows(t, rows_of(t)), t.written.var);
   if (vectors && shorter >= kMaxLanes) return t;
-  t.deinterleaved = vectors && t.read.extent.value == 3 && t.written.extent.value >= kMaxLanes &&
+  const int64_t channels = t.read.extent.value;
+  t.deinterleaved = vectors && (channels == 2 || channels == 3) && t.written.extent.value >= kMaxLanes &&
                     std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
-                      return affine_in(l->index[0], {t.written.var})->coefficients[0] == 3;
+                      return affine_in(l->index[0], {t.written.var})->coefficients[0] == channels;
                     });
   t.through_array = !t.deinterleaved && floats && shorter > 1 && t.c.out->dtype == DType::F32 &&
                     is_costly(t.c.epilogue) && has_vector_form(t.c.epilogue, t.read.var);
@@ -249,7 +250,8 @@ class Builder {
     Stmts list;
     for (const Load* l : t_.crossed) {
       tiles.push_back(make_buffer(l->buffer->name + "_tile", DType::F32,
-                                  {Dim(t_.deinterleaved ? 3 : kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
+                                  {t_.deinterleaved ? t_.read.extent : Dim(kMaxLanes), Dim(kMaxLanes)},
+                                  Scope::Register));
       list.push_back(intrin(t_.deinterleaved ? "load_unriffled" : "load_transposed",
                             {{tiles.back(), {0}}, {l->buffer, {index(l->index[0], read, written)}}},
                             {Expr(stride(l->index[0], t_.written))}));
@@ -290,6 +292,11 @@ std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
   bind_operands(s, t->c);
   s.family = "transpose";
   const std::string size = t->in_registers() ? "VL" : to_text(t->size());
+  if (t->deinterleaved) {
+    s.description =
+        "vectors along " + t->written.var->name + ", taken out of " + to_text(t->read.extent.value) + " in turn";
+    return s;
+  }
   s.description =
       "tiles of " + size + " by " + size + " elements, turned in " + (t->through_array ? "an array" : "registers");
   return s;

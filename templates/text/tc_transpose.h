@@ -2,7 +2,7 @@
 /* Rows that become columns, a tile at a time.
  *
  *   tc_load_transposed(t, p, stride)        t[i], lane l = p[l * stride + i]: TC_VL rows of TC_VL floats
- *   tc_load_unriffled_3(t, p)               t[i], lane l = p[i + 3 * l]: 3 vectors
+ *   tc_load_unriffled_N(t, p)               t[i], lane l = p[i + N * l]: N vectors, 2 or 3
  *   tc_store_riffled_N(p, t)                p[i + N * l] = t[i], lane l: N vectors, 2 to 4
  *   tc_transpose_SIZE(to, ts, from, fs)     to[c * ts + r] = from[r * fs + c]: 16 / SIZE rows of as many elements of SIZE
  *                                           bytes, 1, 2, 4 or 8; strides count elements */
@@ -66,6 +66,10 @@ TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t)
 }
 
 #  if defined(__clang__)
+TC_INLINE void tc_load_unriffled_2(tc_vf *t, const float *p)
+{
+  for (int i = 0; i < 2; i++) t[i] = tc_load_stride(p + i, 2);
+}
 TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p)
 {
   for (int i = 0; i < 3; i++) t[i] = tc_load_stride(p + i, 3);
@@ -82,6 +86,11 @@ TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t)
 #    else
 #      define TC_LANE_NUMBERS {0, 1, 2, 3}
 #    endif
+TC_INLINE void tc_load_unriffled_2(tc_vf *t, const float *p)
+{
+  const tc_vi lane = TC_LANE_NUMBERS;
+  TC_UNROLL for (int i = 0; i < 2; i++) t[i] = __builtin_shuffle(tc_load(p), tc_load(p + TC_VL), lane * 2 + i);
+}
 /* Of three vectors: lanes of the first two, then those of the third where they are wanted. */
 TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p)
 {
@@ -119,6 +128,7 @@ TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride) { 
 TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t) { memcpy(p, t, 2 * sizeof *p); }
 TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t) { memcpy(p, t, 3 * sizeof *p); }
 TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t) { memcpy(p, t, 4 * sizeof *p); }
+TC_INLINE void tc_load_unriffled_2(tc_vf *t, const float *p) { memcpy(t, p, 2 * sizeof *p); }
 TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p) { memcpy(t, p, 3 * sizeof *p); }
 
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
