@@ -352,7 +352,8 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
     return parens(print(k.args[0], 12, c) + " % " + print(k.args[1], 13, c), parent > 12);
   }
   if (k.op == Op::BitAnd || k.op == Op::BitOr || k.op == Op::BitXor) {
-    if (plain) return infix(k, parent, c);
+    // C computes with what is narrower as an int.
+    if (plain || info(t).bits >= 32) return infix(k, parent, c);
     const std::string s = infix(k, 0, c);
     return "(" + std::string(info(t).c_type) + ")(" + s + ")";
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -223,39 +224,69 @@ Expr goes_yes(int64_t rule, const Expr& x, const Expr& threshold) {
   }
 }
 
-/// The leaf of each tree in which a row ends. Operands: x [N, C]; roots [trees]; feature, threshold, yes, no [branches]; the rule of
-/// each branch; whether NaN goes to `yes`. Rules that no branch has are not looked for: were feature and rule one table, as equal
-/// tables are, `x[feature]` would be out of range where such a rule would hold.
-void define_tree_leaves(OpBuilder& b) {
-  enum { kX, kRoot, kFeature, kThreshold, kYes, kNo, kRule, kMissing };
-  const Tensor x = b.in(kX), root = b.in(kRoot), feature = b.in(kFeature), threshold = b.in(kThreshold),
-               yes = b.in(kYes), no = b.in(kNo);
-  const Tensor rules = b.has(kRule) ? b.in(kRule) : Tensor(), missing = b.has(kMissing) ? b.in(kMissing) : Tensor();
-  const DType t = threshold.dtype();
-  const int64_t trees = root.dim(0);
-  const auto next = [&](const Expr& row, const Expr& branch) {
-    const Expr value = cast(t, x({row, cast(DType::I64, feature({branch}))})), bar = threshold({branch});
-    Expr is_yes = goes_yes(b.attr_int("rule"), value, bar);
-    if (rules) {
-      is_yes = {};
-      for (int64_t k = 6; k-- > 0;)
-        if ((b.attr_int("used") >> k & 1) != 0)
-          is_yes = is_yes ? select(eq(cast(DType::I64, rules({branch})), Expr(k)), goes_yes(k, value, bar), is_yes)
-                          : goes_yes(k, value, bar);
-    }
-    if (missing && is_float(x.dtype()))
-      is_yes = is_yes || (ne(cast(DType::I64, missing({branch})), Expr(0)) && apply(Op::IsNan, {value}));
-    return select(is_yes, yes({branch}), no({branch}));
+/// The tables that a walk reads.
+struct TreeTables {
+  Tensor x, root, feature, threshold, children, rule, missing;
+};
+
+/// Where `branch` sends a row: into which of its two children.
+Expr next_node(OpBuilder& b, const TreeTables& t, const Expr& row, const Expr& branch) {
+  const Expr value = cast(t.threshold.dtype(), t.x({row, cast(DType::I64, t.feature({branch}))}));
+  const Expr bar = t.threshold({branch});
+  Expr is_yes = goes_yes(b.attr_int("rule"), value, bar);
+  if (t.rule) {
+    is_yes = {};
+    for (int64_t k = 6; k-- > 0;)
+      if ((b.attr_int("used") >> k & 1) != 0)
+        is_yes = is_yes ? select(eq(cast(DType::I64, t.rule({branch})), Expr(k)), goes_yes(k, value, bar), is_yes)
+                        : goes_yes(k, value, bar);
+  }
+  if (t.missing && is_float(t.x.dtype()))
+    is_yes = is_yes || (ne(cast(DType::I64, t.missing({branch})), Expr(0)) && apply(Op::IsNan, {value}));
+  return cast(DType::I64, t.children({branch, select(is_yes, Expr(0), Expr(1))}));
+}
+
+/// The walks of a row through `count` trees from `first` on, side by side: none of them waits for another one's loads, and no processor
+/// has to guess which way a row goes. A walk that ended stays in its leaf until all have.
+Stmt walks(OpBuilder& b, const TreeTables& t, const Buffer& out, const Expr& row, const Expr& first, int64_t count) {
+  const Buffer at = make_buffer("node", DType::I64, {Dim(count)}, Scope::Stack);
+  const auto each = [&](const std::function<Stmt(const Expr& i)>& body) {
+    const Var i = make_var("i");
+    return count == 1 ? body(0) : loop(i, count, body(Expr(i)), ForKind::Unroll);
   };
-  const Tensor leaf =
-      b.nest("leaf", {ValueType::tensor(DType::I32, to_shape({x.dim(0), trees}))}, [&](const std::vector<Buffer>& out) {
-        const Var row = make_var("row"), tree = make_var("tree");
-        const Buffer at = make_buffer("node", DType::I64, {Dim(1)}, Scope::Stack);
-        const Expr node = load(at, {0});
-        const Stmt walk = seq({store(at, {0}, cast(DType::I64, root({tree}))),
-                               while_loop(node >= Expr(0), store(at, {0}, cast(DType::I64, next(row, node)))),
-                               store(out[0], {row, tree}, cast(DType::I32, apply(Op::BitNot, {node})))});
-        return loop(row, x.dim(0), loop(tree, trees, alloc(at, walk)));
+  const auto node = [&](const Expr& i) { return load(at, {i}); };
+  const auto step = [&](const Expr& i) {
+    const Var branch = make_var("branch"), next = make_var("next");
+    const Stmt go_on = store(at, {i}, select(node(i) < Expr(0), node(i), Expr(next)));
+    return let(branch, max(node(i), Expr(0)), let(next, next_node(b, t, row, Expr(branch)), go_on));
+  };
+  Expr all_leaves = node(0);
+  for (int64_t k = 1; k < count; k++) all_leaves = apply(Op::BitAnd, {all_leaves, node(k)});
+  const Stmt begin = each([&](const Expr& i) { return store(at, {i}, cast(DType::I64, t.root({first + i}))); });
+  const Stmt end = each([&](const Expr& i) {
+    return store(out, {row, first + i}, cast(DType::I32, apply(Op::BitNot, {node(i)})));
+  });
+  return alloc(at, seq({begin, while_loop(all_leaves >= Expr(0), each(step)), end}));
+}
+
+/// The leaf of each tree in which a row ends. Operands: x [N, C]; roots [trees]; feature, threshold [branches]; children [branches, 2],
+/// `yes` first; the rule of each branch; whether NaN goes to `yes`. Rules that no branch has are not looked for: were feature and
+/// rule one table, as equal tables are, `x[feature]` would be out of range where such a rule would hold.
+void define_tree_leaves(OpBuilder& b) {
+  enum { kX, kRoot, kFeature, kThreshold, kChildren, kRule, kMissing };
+  constexpr int64_t kTogether = 8;
+  const auto table = [&](int k) { return b.has(k) ? b.in(k) : Tensor(); };
+  const TreeTables t{b.in(kX),        b.in(kRoot),  b.in(kFeature), b.in(kThreshold),
+                     b.in(kChildren), table(kRule), table(kMissing)};
+  const int64_t trees = t.root.dim(0), blocks = trees / kTogether, rest = trees % kTogether;
+  const Tensor leaf = b.nest(
+      "leaf", {ValueType::tensor(DType::I32, to_shape({t.x.dim(0), trees}))}, [&](const std::vector<Buffer>& out) {
+        const Var row = make_var("row"), block = make_var("tree_o");
+        Stmts list;
+        if (blocks > 0)
+          list.push_back(loop(block, blocks, walks(b, t, out[0], row, Expr(block) * Expr(kTogether), kTogether)));
+        if (rest > 0) list.push_back(walks(b, t, out[0], row, Expr(blocks * kTogether), rest));
+        return loop(row, t.x.dim(0), seq(list));
       })[0];
   b.output(0, leaf);
 }
@@ -302,6 +333,13 @@ bool leaves_say_nothing(const Weights& w, int64_t targets) {
   return std::any_of(w.one.begin(), w.one.end(), infinite);
 }
 
+/// [branch][yes, no]
+std::vector<int64_t> children_of(const Forest& f) {
+  std::vector<int64_t> list;
+  for (size_t k = 0; k < f.yes.size(); k++) list.insert(list.end(), {f.yes[k], f.no[k]});
+  return list;
+}
+
 std::vector<AttrSpec> tree_attrs(const std::string& prefix) {
   std::vector<AttrSpec> attrs = {{"post_transform", std::string("NONE")}};
   for (const char* name :
@@ -329,8 +367,7 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
                             table(f.roots, "_root"),
                             table(f.feature, "_feature"),
                             e.floats(t, {branches}, f.threshold, "_threshold"),
-                            table(f.yes, "_yes"),
-                            table(f.no, "_no"),
+                            e.ints(DType::I32, {branches, 2}, children_of(f), "_children"),
                             f.one_rule ? nullptr : table(f.rule, "_rule"),
                             f.any_missing ? table(f.missing, "_missing") : nullptr};
   int64_t used = 0;
@@ -390,7 +427,7 @@ OpFamily ml_tree_ops() {
        .since = 1,
        .attrs = {{"rule", int64_t(0)}, {"used", int64_t(63)}},
        .define = define_tree_leaves,
-       .operands = "x root feature threshold yes no rule missing",
+       .operands = "x root feature threshold children rule missing",
        .label = "tree_leaves",
        .domain = "tc",
        .traits = {OpTrait::EachRow}},
