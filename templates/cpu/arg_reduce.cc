@@ -238,7 +238,7 @@ class Builder {
     const auto joined = [&](const Expr& first, const Expr& skipped) {
       return over_vectors([&](const Var& v) { return over_tile(begin + Expr(v) * lanes(), v, i, first, skipped); });
     };
-    const Stmt whole = loop(o, n / lanes(), joined(Expr(o) * lanes(), 0));
+    Stmt whole = loop(o, n / lanes(), joined(Expr(o) * lanes(), 0));
     if (p_.along().extent.value % kMaxLanes == 0) return whole;
     return seq({whole, joined(n - lanes(), lanes() - (n - n / lanes() * lanes()))});
   }
