@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
 #include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
@@ -75,13 +76,6 @@ bool plain_static(const TensorFn& fn) {
     if (s.kind == Stage::Kind::Reduce && !s.combiner.op) return false;
   }
   return true;
-}
-
-Ranges ranges_of(const std::vector<Axis>& axes, const std::vector<Axis>& raxes) {
-  Ranges r;
-  for (const auto* l : {&axes, &raxes})
-    for (const Axis& a : *l) r[a.var.get()] = {0, a.extent.value - 1};
-  return r;
 }
 
 Expr flat_index(const Buffer& b, const Exprs& index) {
@@ -299,7 +293,7 @@ void make_flat(const TensorFn& fn, Canonical& c) {
     views[b.get()] = c.inputs.back();
   }
   c.out = flat_view(fn.outputs[0]);
-  const Ranges ranges = ranges_of(c.axes, c.raxes);
+  const Ranges ranges = ranges_of({&c.axes, &c.raxes});
   c.shaped_value = c.value ? simplify(c.value, ranges) : Expr();
   c.out_index = simplify(c.out_index, ranges);
   for (Expr* x : {&c.value, &c.init, &c.epilogue}) {

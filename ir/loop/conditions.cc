@@ -10,4 +10,10 @@ Expr both(const Expr& a, const Expr& b) {
   return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
 }
 
+void conjuncts(const Expr& e, Exprs& list) {
+  const Apply* k = as<Apply>(e);
+  if (!k || k->op != Op::And) return list.push_back(e);
+  for (const Expr& a : k->args) conjuncts(a, list);
+}
+
 }  // namespace tc

@@ -11,6 +11,7 @@
 // Needs: to_functions. Leaves: no affine move of a move.
 #include <algorithm>
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -38,12 +39,6 @@ Expr linear(const Exprs& index, const Dims& dims) {
   return e;
 }
 
-Ranges ranges_of(const std::vector<Axis>& axes) {
-  Ranges r;
-  for (const Axis& a : axes) r[a.var.get()] = {0, std::max<int64_t>(0, a.extent.value - 1)};
-  return r;
-}
-
 Exprs vars_of(const std::vector<Axis>& axes) {
   Exprs v;
   for (const Axis& a : axes) v.emplace_back(a.var);
@@ -69,7 +64,7 @@ std::optional<Move> move_of(const Node& n) {
     for (int64_t d : dims_of(n.outputs[0])) m.axes.push_back({make_var("i" + to_text(int64_t(m.axes.size()))), Dim(d)});
     const Dims from = dims_of(m.operand), to = dims_of(n.outputs[0]);
     m.index = has_several_open(to) ? reshape_index(vars_of(m.axes), to, from)
-                                   : delinearized(linear(vars_of(m.axes), to), from, ranges_of(m.axes));
+                                   : delinearized(linear(vars_of(m.axes), to), from, ranges_of({&m.axes}));
     return m;
   }
   if (!is_fused(&n) || n.fn->stages.size() != 1 || n.fn->inputs.size() != 1) return std::nullopt;
@@ -102,7 +97,7 @@ Move composed(const Move& outer, const Move& inner) {
   m.index.clear();
   VarMap at;
   for (size_t d = 0; d < inner.axes.size(); ++d) at[inner.axes[d].var.get()] = outer.index[d];
-  const Ranges ranges = ranges_of(outer.axes);
+  const Ranges ranges = ranges_of({&outer.axes});
   for (const Expr& e : inner.index) m.index.push_back(simplify(substitute(e, at), ranges));
   if (m.name.empty()) m.name = inner.name;
   return m;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/simplify.h"
@@ -16,18 +18,8 @@ namespace {
 Exprs tests_of(Expr value, const Expr& identity) {
   Exprs tests;
   for (const Select* s = as<Select>(value); s && structurally_equal(s->no, identity); s = as<Select>(value)) {
-    tests.push_back(s->condition);
+    conjuncts(s->condition, tests);
     value = s->yes;
-  }
-  for (size_t i = 0; i < tests.size();) {
-    const Expr test = tests[i];
-    const Apply* both = as<Apply>(test);
-    if (!both || both->op != Op::And) {
-      ++i;
-      continue;
-    }
-    tests.erase(tests.begin() + int64_t(i));
-    tests.insert(tests.end(), both->args.begin(), both->args.end());
   }
   return tests;
 }
@@ -62,13 +54,6 @@ void narrow(const Expr& test, const Var& k, const Ranges& ranges, Range& r) {
   keep_at_most(less ? form : negative, equal ? 0 : -1, k, ranges, r);
 }
 
-Ranges ranges_of(const Stage& s) {
-  Ranges ranges;
-  for (const std::vector<Axis>* axes : {&s.axes, &s.raxes})
-    for (const Axis& a : *axes) ranges[a.var.get()] = {0, std::max<int64_t>(0, a.extent.value - 1)};
-  return ranges;
-}
-
 void cut_axis(Stage& s, Axis& k, const Expr& identity) {
   if (!k.extent.is_const() || is_open(k.extent.value) || k.extent.value < 2) return;
   Ranges ranges = ranges_of(s);
@@ -84,10 +69,15 @@ void cut_axis(Stage& s, Axis& k, const Expr& identity) {
 
 }  // namespace
 
-void cut_reduction(Stage& s) {
-  if (s.kind != Stage::Kind::Reduce || s.scan >= 0 || !s.combiner.op) return;
+Expr identity_at_start(const Stage& s) {
+  if (s.kind != Stage::Kind::Reduce || s.scan >= 0 || !s.combiner.op) return {};
   const Expr identity = identity_of(*s.combiner.op, s.outputs[0]->dtype);
-  if (!identity || !structurally_equal(s.init[0], identity)) return;
+  return bool(identity) && structurally_equal(s.init[0], identity) ? identity : Expr();
+}
+
+void cut_reduction(Stage& s) {
+  const Expr identity = identity_at_start(s);
+  if (!identity) return;
   for (Axis& k : s.raxes) cut_axis(s, k, identity);
 }
 

@@ -71,11 +71,7 @@ bool reads_as_literal(const TensorFn& fn, const Buffer& b, const Value& v) {
 /// A sum over one element is that element, in every template and for every neighbour: MatMul of k = 1 is an outer product.
 void keep_only_element(Stage& s) {
   const auto one = [](const Axis& r) { return r.extent.is_const() && r.extent.value == 1; };
-  if (s.kind != Stage::Kind::Reduce || s.scan >= 0 || !s.combiner.op ||
-      !std::all_of(s.raxes.begin(), s.raxes.end(), one))
-    return;
-  const Expr neutral = identity_of(*s.combiner.op, s.outputs[0]->dtype);
-  if (!neutral || !structurally_equal(s.init[0], neutral)) return;
+  if (!identity_at_start(s) || !std::all_of(s.raxes.begin(), s.raxes.end(), one)) return;
   VarMap first;
   for (const Axis& r : s.raxes) first[r.var.get()] = 0;
   s.values[0] = substitute(s.values[0], first);

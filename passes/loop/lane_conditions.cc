@@ -6,17 +6,12 @@
 #include "passes/loop/lane_conditions.h"
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
-
-void conjuncts(const Expr& e, Exprs& list) {
-  const Apply* k = as<Apply>(e);
-  if (!k || k->op != Op::And) return list.push_back(e);
-  for (const Expr& a : k->args) conjuncts(a, list);
-}
 
 namespace {
 

@@ -7,8 +7,6 @@
 
 namespace tc {
 
-/// Appends what has to hold, each for itself, for `e` to hold.
-void conjuncts(const Expr& e, Exprs& list);
 /// The end of the lanes for which `condition` holds, if it holds for all before that one: `lane + c < n`.
 std::optional<Expr> end_of(const Expr& condition, const Var& lane);
 /// The first lane for which `condition` holds, if it holds for all behind that one: `n <= lane + c`.

@@ -224,8 +224,10 @@ class Builder {
 
   int64_t row_stride() const { return affine_in(as<Load>(p_.from)->index[0], {p_.n.var})->coefficients[0]; }
 
-  Expr in_place_of_turned(const Expr& e, const Expr& elements) const {
-    return rewrite(e, [&](const Expr& x) -> Expr {
+  // Of an expression or a statement.
+  template <typename Node>
+  Node in_place_of_turned(const Node& node, const Expr& elements) const {
+    return rewrite(node, [&](const Expr& x) -> Expr {
       const Load* l = as<Load>(x);
       return l && l->buffer == p_.turned ? elements : Expr();
     });
@@ -254,10 +256,7 @@ class Builder {
     LanePoint point{at_, p_.n.var, column, {}, {}};
     const Var row = make_var(p_.along().var->name);
     point.at.push_back({p_.along().var, Expr(row)});
-    const Stmt join = rewrite(join_lanes(p_.lanes, acc_, v, point), [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      return l && l->buffer == p_.turned ? load(tile, {Expr(i), ramp(0)}) : Expr();
-    });
+    const Stmt join = in_place_of_turned(join_lanes(p_.lanes, acc_, v, point), load(tile, {Expr(i), ramp(0)}));
     const Stmt read =
         intrin("load_transposed", {{tile, {0}}, {from.buffer, {index_at(from.index[0], at)}}}, {Expr(row_stride())});
     return alloc(tile,

@@ -37,22 +37,9 @@ bool compares_floats(const RowStep& reduce) {
 /// Lanes see elements in another order, which shows where a combiner lets the first of two equal elements win without a look at
 /// their positions.
 bool compares_positions(const RowStep& reduce) {
-  const Combiner& c = reduce.combiner;
-  const auto component = [](const std::vector<Var>& vars, const Expr& e) {
-    const VarRef* v = as<VarRef>(e);
-    return std::find_if(vars.begin(), vars.end(), [&](const Var& x) { return v && v->var == x; }) - vars.begin();
-  };
   bool found = false;
-  for (const Expr& e : c.result)
-    walk(e, [&](const Expr& x) {
-      const Apply* k = as<Apply>(x);
-      if (!k || !info(k->op).compares || k->args.size() != 2 || k->args[0]->dtype != DType::I64) return !found;
-      for (const auto& [a, b] : {std::pair(0, 1), std::pair(1, 0)}) {
-        const auto i = component(c.lhs, k->args[size_t(a)]);
-        found = found || (i < std::ssize(c.lhs) && i == component(c.rhs, k->args[size_t(b)]));
-      }
-      return !found;
-    });
+  for (const Expr& e : reduce.combiner.result)
+    walk(e, [&](const Expr& x) { return !(found = found || compares_positions(reduce.combiner, x)); });
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "templates/cpu/contraction.h"
@@ -228,16 +229,10 @@ bool add_bound(const Canonical& c, const Expr& test, std::vector<TapRange>& rang
 Expr take_ranges(const Canonical& c, const Expr& p, std::vector<TapRange>& ranges) {
   const Select* k = as<Select>(p);
   if (!k || as_const_number(k->no) != 0.0) return {};
-  std::vector<Expr> tests = {k->condition};
-  while (!tests.empty()) {
-    const Expr test = tests.back();
-    tests.pop_back();
-    const Apply* both = as<Apply>(test);
-    if (both && both->op == Op::And)
-      tests.insert(tests.end(), both->args.begin(), both->args.end());
-    else if (!add_bound(c, test, ranges))
-      return {};
-  }
+  Exprs tests;
+  conjuncts(k->condition, tests);
+  for (size_t i = tests.size(); i-- > 0;)
+    if (!add_bound(c, tests[i], ranges)) return {};
   const bool closed = std::all_of(ranges.begin(), ranges.end(),
                                   [](const TapRange& r) { return r.begin != INT64_MIN && r.end != INT64_MAX; });
   return closed ? k->yes : Expr();

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -180,9 +181,7 @@ class SubpixelDecomposition {
     const Var gone = subpixel->var;
     *n = joined;
     std::erase_if(c.axes, [&](const Axis& a) { return a.var == gone; });
-    Ranges ranges;
-    for (const auto* l : {&c.axes, &c.raxes})
-      for (const Axis& a : *l) ranges[a.var.get()] = {0, a.extent.value - 1};
+    const Ranges ranges = ranges_of({&c.axes, &c.raxes});
     for (Expr* e : {&c.value, &c.shaped_value, &c.init, &c.epilogue, &c.out_index})
       *e = simplify(substitute(*e, at), ranges);
     for (Expr* e : {&c.init, &c.epilogue}) *e = pack_known_loads(s_, c, a_.constant_input, *e, joined);
@@ -223,7 +222,7 @@ class SubpixelDecomposition {
   std::optional<Canonical> formula_of(std::vector<const SubpixelRun*> chosen, const SubpixelRun& run) const {
     chosen[*alternating_] = &run;
     Canonical c = cut(chosen);
-    if (points_of(c.raxes) > kMostTerms) return {};
+    if (points(c.raxes) > kMostTerms) return {};
     if (c.value) {
       const bool from_zero = as_const_number(c.init) == 0.0;
       c.epilogue = with_reduced(c.epilogue, c.reduced, from_zero ? sum_of(c) : c.init + sum_of(c));
@@ -233,15 +232,9 @@ class SubpixelDecomposition {
     return c;
   }
 
-  static int64_t points_of(const std::vector<Axis>& axes) {
-    int64_t n = 1;
-    for (const Axis& a : axes) n *= a.extent.value;
-    return n;
-  }
-
   static Expr sum_of(const Canonical& c) {
     Expr sum;
-    for (int64_t k = 0; k < points_of(c.raxes); k++) {
+    for (int64_t k = 0; k < points(c.raxes); k++) {
       VarMap at;
       int64_t rest = k;
       for (size_t a = c.raxes.size(); a-- > 0; rest /= c.raxes[a].extent.value)
@@ -265,9 +258,7 @@ class SubpixelDecomposition {
       terms = terms && r.terms > 0;
       if (terms) split_terms(c.raxes, p, r, subpixel, to);
     }
-    Ranges ranges;
-    for (const auto* l : {&c.axes, &c.raxes})
-      for (const Axis& a : *l) ranges[a.var.get()] = {0, a.extent.value - 1};
+    const Ranges ranges = ranges_of({&c.axes, &c.raxes});
     for (Expr* e : {&c.value, &c.shaped_value})
       *e = terms ? simplify(substitute(without_condition(*e), to), ranges) : Expr();
     for (Expr* e : {&c.init, &c.epilogue, &c.out_index}) *e = simplify(substitute(*e, to), ranges);

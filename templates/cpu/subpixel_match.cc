@@ -2,6 +2,8 @@
 #include <numeric>
 
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
+#include "ir/loop/linear.h"
 #include "templates/cpu/subpixel.h"
 #include "templates/match/axes.h"
 
@@ -34,24 +36,19 @@ std::optional<SubpixelCondition> condition_of(const Expr& e, const Canonical& c)
   return p;
 }
 
-bool add_conditions(const Expr& e, const Canonical& c, std::vector<SubpixelCondition>& list) {
-  const Apply* k = as<Apply>(e);
-  if (k && k->op == Op::And) return add_conditions(k->args[0], c, list) && add_conditions(k->args[1], c, list);
-  const auto p = condition_of(e, c);
-  if (!p) return false;
-  for (const SubpixelCondition& q : list)
-    if ((q.o.var && q.o.var == p->o.var) || (q.k.var && q.k.var == p->k.var)) return false;
-  list.push_back(*p);
-  return true;
-}
-
-int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-
 }  // namespace
 
 std::optional<std::vector<SubpixelCondition>> subpixel_conditions(const Expr& e, const Canonical& c) {
+  Exprs tests;
+  conjuncts(e, tests);
   std::vector<SubpixelCondition> list;
-  if (!add_conditions(e, c, list)) return {};
+  for (const Expr& test : tests) {
+    const auto p = condition_of(test, c);
+    if (!p) return {};
+    for (const SubpixelCondition& q : list)
+      if ((q.o.var && q.o.var == p->o.var) || (q.k.var && q.k.var == p->k.var)) return {};
+    list.push_back(*p);
+  }
   return list;
 }
 
@@ -64,7 +61,7 @@ std::vector<SubpixelRun> subpixel_runs(const SubpixelCondition& p, bool join) {
     run.results = (outs - r + p.stride - 1) / p.stride;
     run.step = p.stride / std::gcd(p.stride, p.dilation);
     run.first = 0;
-    while (run.first < terms && floor_mod(r + p.constant - run.first * p.dilation, p.stride) != 0) run.first++;
+    while (run.first < terms && floor_mod_int(r + p.constant - run.first * p.dilation, p.stride) != 0) run.first++;
     run.terms = run.first < terms ? (terms - run.first + run.step - 1) / run.step : 0;
     if (join && !runs.empty()) {
       SubpixelRun& last = runs.back();

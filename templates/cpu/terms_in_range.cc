@@ -14,7 +14,9 @@
 // of sums in memory of their own. Each sum is taken in the definition's order.
 #include <algorithm>
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
+#include "ir/loop/conditions.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -54,13 +56,6 @@ std::optional<std::pair<Expr, int64_t>> every(const Expr& condition) {
   return std::pair{mod->args[0], *s};
 }
 
-Ranges ranges_of(const Canonical& c) {
-  Ranges r;
-  for (const auto* list : {&c.axes, &c.raxes})
-    for (const Axis& a : *list) r[a.var.get()] = {0, a.extent.value - 1};
-  return r;
-}
-
 // The elements for which all of `conditions` may hold, each of which compares a position on the axis; null: they are others.
 std::optional<Elements> elements_of(const Canonical& c, const Axis& axis, const std::string& count,
                                     const Exprs& conditions) {
@@ -75,7 +70,7 @@ std::optional<Elements> elements_of(const Canonical& c, const Axis& axis, const 
   e.rest = simplify(f->coefficients[0] == 1 ? f->rest : Expr(0) - f->rest);
   if (uses_any(e.rest, c.axes)) return {};
   for (const Expr& x : conditions) {
-    const Expr here = simplify(substitute(x, {{axis.var.get(), e.at()}}), ranges_of(c));
+    const Expr here = simplify(substitute(x, {{axis.var.get(), e.at()}}), ranges_of({&c.axes, &c.raxes}));
     if (as_const_int(here) == 1) continue;
     if (const auto end = end_of(here, e.q))
       e.end.push_back(*end);
@@ -114,7 +109,7 @@ std::optional<Terms> match(const TemplateArgs& a) {
   if (!t.row) t.around.insert(t.around.end(), of_row.begin(), of_row.end());
   VarMap to{{lane.var.get(), t.lane.at()}};
   if (t.row) to[row.var.get()] = t.row->at();
-  t.value = simplify(substitute(t.value, to), ranges_of(c));
+  t.value = simplify(substitute(t.value, to), ranges_of({&c.axes, &c.raxes}));
   return t;
 }
 
@@ -183,7 +178,7 @@ class Builder {
     Expr end = floor_div(e.rest + last - Expr(1), e.stride) + Expr(1);
     for (const Expr& x : e.begin) begin = max(begin, x);
     for (const Expr& x : e.end) end = min(end, x);
-    const Ranges ranges = ranges_of(c_);
+    const Ranges ranges = ranges_of({&c_.axes, &c_.raxes});
     begin = simplify(begin, ranges);
     return loop(e.q, simplify(max(end - begin, Expr(0)), ranges), s, kind, begin);
   }

@@ -291,12 +291,12 @@ std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
   s.body = seq({fill_border(t->c), Builder(*t, decide(*t, a.plan)).build()});
   bind_operands(s, t->c);
   s.family = "transpose";
-  const std::string size = t->in_registers() ? "VL" : to_text(t->size());
   if (t->deinterleaved) {
     s.description =
         "vectors along " + t->written.var->name + ", taken out of " + to_text(t->read.extent.value) + " in turn";
     return s;
   }
+  const std::string size = t->in_registers() ? "VL" : to_text(t->size());
   s.description =
       "tiles of " + size + " by " + size + " elements, turned in " + (t->through_array ? "an array" : "registers");
   return s;

@@ -5,6 +5,7 @@
 
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "templates/disjunction.h"
 
@@ -50,20 +51,9 @@ Expr start_in_lanes(const Expr& e) {
 
 // A state's position before that of what joins it: ties are decided.
 Expr in_order_of(const Combiner& c, const Expr& e) {
-  const auto component = [](const std::vector<Var>& vars, const Expr& x) {
-    const VarRef* v = as<VarRef>(x);
-    return std::find_if(vars.begin(), vars.end(), [&](const Var& y) { return v && v->var == y; }) - vars.begin();
-  };
   const Expr decided = rewrite(e, [&](const Expr& x) -> Expr {
-    const Apply* k = as<Apply>(x);
-    if (!k || k->args.size() != 2 || !info(k->op).compares || k->args[0]->dtype != DType::I64) return {};
-    for (const bool swapped : {false, true}) {
-      const auto i = component(c.lhs, k->args[swapped]);
-      if (i >= std::ssize(c.lhs) || i != component(c.rhs, k->args[!swapped])) continue;
-      const bool less = k->op == Op::Lt || k->op == Op::Le, more = k->op == Op::Gt || k->op == Op::Ge;
-      return make_int(DType::Bool, k->op == Op::Ne || (swapped ? more : less));
-    }
-    return {};
+    const auto op = compares_positions(c, x);
+    return op ? make_int(DType::Bool, *op == Op::Lt || *op == Op::Le || *op == Op::Ne) : Expr();
   });
   return rewrite(decided, [](const Expr& x) -> Expr {
     const Select* s = as<Select>(x);
@@ -77,6 +67,20 @@ bool is_position(const Expr& e, const Var& along) {
 }
 
 }  // namespace
+
+std::optional<Op> compares_positions(const Combiner& c, const Expr& e) {
+  const Apply* k = as<Apply>(e);
+  if (!k || k->args.size() != 2 || !info(k->op).compares || k->args[0]->dtype != DType::I64) return {};
+  const auto is = [](const Expr& x, const Var& v) {
+    const VarRef* r = as<VarRef>(x);
+    return r && r->var == v;
+  };
+  for (size_t i = 0; i < c.lhs.size(); i++) {
+    if (is(k->args[0], c.lhs[i]) && is(k->args[1], c.rhs[i])) return k->op;
+    if (is(k->args[1], c.lhs[i]) && is(k->args[0], c.rhs[i])) return mirrored(k->op);
+  }
+  return {};
+}
 
 bool is_tuple_reduction(const Rows& r) {
   if (r.columns.size() != 1 || r.columns[0].extent.value >= INT32_MAX || r.steps.size() < 2) return false;

@@ -18,6 +18,10 @@ struct TupleLanes {
       value;  // of the state, scalars over `lane`; `next` loads the state and is what joins `value` to it
 };
 
+/// How two elements' positions are compared by `e`, a part of what a combiner computes: by `op`, that of the state in front of that of
+/// what joins it. Null for what compares anything else.
+std::optional<Op> compares_positions(const Combiner& c, const Expr& e);
+
 /// Would any element win over what the reduction starts from, wherever it is? Then nobody sees where it starts.
 bool starts_from_nothing(const RowStep& reduce);
 

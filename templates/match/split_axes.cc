@@ -1,5 +1,6 @@
 #include "templates/match/split_axes.h"
 
+#include "ir/axis_ranges.h"
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -19,13 +20,6 @@ Exprs expressions(const Stage& s) {
   Exprs list = s.values;
   list.insert(list.end(), s.init.begin(), s.init.end());
   return list;
-}
-
-Ranges ranges_of(const Stage& s) {
-  Ranges r;
-  for (const auto* list : {&s.axes, &s.raxes})
-    for (const Axis& a : *list) r[a.var.get()] = {0, a.extent.value - 1};
-  return r;
 }
 
 bool can_split(const Axis& a, int64_t size) { return size > 1 && size < a.extent.value && a.extent.value % size == 0; }
