@@ -50,7 +50,7 @@ TC_INLINE tc_hd tc_hd_sqrt(tc_hd x)
 #  if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__) && TC_HAS(__builtin_ia32_sqrtpd512)
   return __builtin_ia32_sqrtpd512(x, 4);  /* 4: rounding as the machine is set */
 #  elif TC_VL == 16 && defined(__AVX512F__) && TC_HAS(__builtin_ia32_sqrtpd512_mask)
-  return __builtin_ia32_sqrtpd512_mask(x, (tc_hd){0}, -1, 4);
+  return __builtin_ia32_sqrtpd512_mask(x, x, -1, 4);
 #  elif TC_VL == 8 && defined(__AVX__)
   return __builtin_ia32_sqrtpd256(x);
 #  elif TC_VL == 4 && defined(__SSE2__)
