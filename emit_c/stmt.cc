@@ -123,7 +123,7 @@ std::string StmtPrinter::operand_text(const InstructionOperand& row, const Intri
         at[0] = at[0] + shift;
       return memory_operand(o.buffer, at);
     case OperandForm::Vector: at.push_back(ramp(shift ? shift : Expr(0))); return expr_.element(o.buffer, at);
-    case OperandForm::Rows: return o.buffer->name;
+    case OperandForm::Rows: return o.buffer->name + (is_const(at.at(0), 0) ? "" : " + " + expr_.index(at[0]));
     case OperandForm::Registers:
     case OperandForm::Scalar: return expr_.register_element(o.buffer, at);
     case OperandForm::Tile: break;

@@ -110,7 +110,8 @@ class Joiner {
       if (longer.outputs != stages[end].outputs || !canonicalize(longer)) break;
       end++;
     }
-    if (end - begin < stages.size()) return end;
+    const bool cut_behind = begin < tail_ && tail_ < end;
+    if (end - begin < stages.size() || cut_behind) return end;
     // No template knows the whole function, or nobody would ask for its parts.
     const bool moved = end - begin > 2 && as<Load>(stages[end - 1].values[0]);
     return moved ? end - 1 : begin + 1;

@@ -163,6 +163,15 @@ def cases():
                    {"v": (c, 6, 1, 1), "w": shape, "b": (out,)})
     yield Case("groups_to_few_channels", "a = Conv (x, v)\n y = Conv <pads = [1,1,1,1], group = 4> (a, w)", {"x": (1, 6, 9, 21)}, {"v": (96, 6, 1, 1), "w": (8, 24, 3, 3)})
     yield Case("signal_to_one_channel", "a = Conv <pads = [3,3]> (x, v)\n t = Conv <pads = [3,3]> (a, w, b)\n y = Tanh (t)", {"x": (1, 4, 131)}, {"v": (32, 4, 7), "w": (1, 32, 7), "b": (1,)})
+    # Few columns of sums: what is costly behind them is computed in vectors of its own.
+    for c, out, k, s, g in ((24, 1, 2, 2, 1), (32, 2, 2, 2, 1), (33, 3, 4, 2, 1), (16, 1, 3, 3, 1), (48, 4, 2, 2, 2)):
+        for end in ("y = Sigmoid (t)", "e = Exp (t)\n y = Mul (e, r)"):
+            pads = f", pads = {[(k - s) // 2] * 4}"
+            yield Case(f"few_columns_apart_{c}_{out}_{k}_{end[4:7].strip().lower()}", f"a = Conv (x, v)\n t = ConvTranspose <strides = {[s, s]}{pads}, group = {g}> (a, w, b)\n {end}", {"x": (1, 6, 9, 8), "r": (1, out, 9 * s, 8 * s)},
+                       {"v": (c, 6, 1, 1), "w": ((np.random.default_rng(c).random((c, out // g, k, k)) - 0.5) * 0.3).astype(np.float32), "b": (out,)})
+    for m, k, n, end in ((70, 24, 6, "Gelu"), (70, 16, 4, "Tanh"), (33, 40, 3, "Sigmoid"), (64, 64, 1, "Softplus"), (41, 128, 7, "Erf"), (40, 9, 2, "Exp")):
+        yield Case(f"few_columns_apart_{k}x{n}", f"e = Exp (x)\n t = MatMul (e, w)\n s = Add (t, b)\n u = {end} (s)\n y = Sub (u, r)", {"x": (m, k), "r": (m, n)}, {"w": (k, n), "b": (n,)})
+        yield Case(f"short_rows_{end.lower()}_{n}", f"s = Add (x, b)\n u = {end} (s)\n y = Mul (u, r)", {"x": (m, 2, n), "r": (m, 1, n)}, {"b": (n,)})
     for n in (1, 2, 3):
         yield Case(f"product_of_{n}_columns", "t = MatMul (x, w)\n y = Add (t, b)", {"x": (37, 51)}, {"w": (51, n), "b": (n,)})
     for padding in ("zeros", "border", "reflection"):

@@ -267,6 +267,17 @@ static int check_transposed(void)
     tc_store(y, t[i]);
     for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(3 * l + i);
   }
+  {
+    tc_vf rows[16];
+    float z[16];
+    for (int i = 0; i < 16; i++) rows[i] = tc_load(x) * (0.1f + (float)i) + tc_set((float)(i * i));
+    tc_store_sums_16(z, rows);
+    for (int i = 0; i < 16; i++) bad += z[i] != tc_hsum(rows[i]);
+    tc_store_sums_8(z, rows + 5);
+    for (int i = 0; i < 8; i++) bad += z[i] != tc_hsum(rows[i + 5]);
+    tc_store_sums_4(z, rows + 11);
+    for (int i = 0; i < 4; i++) bad += z[i] != tc_hsum(rows[i + 11]);
+  }
   if (bad) printf("transposed: %d wrong\n", bad);
   return bad;
 }

@@ -253,6 +253,16 @@ Stmt interleaved_store(const IntrinCall& c, int64_t) {
       loop(lane, lanes(), store(to.buffer, {at}, cast(to.buffer->dtype, load(rows.buffer, {Expr(row), Expr(lane)})))));
 }
 
+Stmt sums_of_lanes(const IntrinCall& c, int64_t) {
+  const IntrinOperand &to = c.operands.at(0), &rows = c.operands.at(1);
+  const Var row = make_var("row"), lane = make_var("lane");
+  const Expr first = to.index.empty() ? c.scalars.at(0) : to.index[0] + c.scalars.at(0);
+  const Exprs at = {first + Expr(row)};
+  const Expr term = load(rows.buffer, {rows.index.at(0) + Expr(row), Expr(lane)});
+  const Stmt add = store(to.buffer, at, term, Op::Add);
+  return loop(row, c.scalars.at(1), seq({store(to.buffer, at, zero(to.buffer->dtype)), loop(lane, lanes(), add)}));
+}
+
 // sums[.., j, r, e] += left[row + r, k] * right[8 j + e, k], in the order in which rows lie.
 static Stmt multiply_add_swizzled(const GroupMatrixInstruction& m, const IntrinCall& c) {
   const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);

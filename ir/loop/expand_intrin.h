@@ -19,6 +19,7 @@ Stmt every_nth(const IntrinCall& c, int64_t);
 Stmt columns_as_rows(const IntrinCall& c, int64_t);
 Stmt deinterleaved_rows(const IntrinCall& c, int64_t);
 Stmt interleaved_store(const IntrinCall& c, int64_t);
+Stmt sums_of_lanes(const IntrinCall& c, int64_t);
 Stmt transposed_tile(const IntrinCall& c, int64_t);
 Stmt copied_elements(const IntrinCall& c, int64_t count);
 Stmt copied_bytes(const IntrinCall& c, int64_t bytes);

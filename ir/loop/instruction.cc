@@ -98,6 +98,13 @@ void add_vector_rows(Table& t) {
                .meaning = Assignments{interleaved_store},
                .c = {{"tc_store_riffled_{n}_{to.type}({to}, {rows})"}},
                .support = SupportText::IntegerVectors});
+  // to[first + row] = the sum of rows[row, lane], n rows
+  t.push_back({.name = "store_sums",
+               .operands = {{"to", Memory, Written, {DType::F32}, 64, 0}, {"rows", Rows, Read, {DType::F32}}},
+               .scalars = {{"first"}, {"n", false, 4, 16}},
+               .meaning = Assignments{sums_of_lanes},
+               .c = {{"tc_store_sums_{n}({to}, {rows})"}},
+               .support = SupportText::Transposes});
   // to[column * s + row] = from[row * t + column], as many rows and columns as elements are in 16 bytes
   t.push_back({.name = "transpose_tile",
                .operands = {{"to", Memory, Written}, {"from", Memory, Read}},

@@ -23,7 +23,7 @@ namespace {
 using Point = std::vector<std::pair<Var, Expr>>;
 
 constexpr int64_t kMostRows = 8, kFewestLanes = 8;
-constexpr int64_t kJoinCost = 12;  // multiplications that take as long as joining the lanes of a vector
+constexpr int64_t kJoinCost = 6;  // multiplications that take as long as joining the lanes of a vector
 
 struct Dots {
   Canonical c;

@@ -1,5 +1,7 @@
 #include "templates/cpu/schedule_cpu.h"
 
+#include <algorithm>
+
 #include "ir/open_size.h"
 #include "templates/choose_template.h"
 #include "templates/cpu/contraction.h"
@@ -17,14 +19,42 @@
 namespace tc {
 namespace {
 
-// Each part by the template that fits it.
-std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
+// The first stage behind the last sum that takes a function of what it reads; as many as there are, where none does.
+size_t first_costly(const TensorFn& fn) {
+  size_t at = fn.stages.size();
+  for (size_t i = fn.stages.size(); i-- > 0 && fn.stages[i].kind == Stage::Kind::Compute;)
+    if (is_costly(fn.stages[i].values[0])) at = i;
+  return at;
+}
+
+// Each part by the template that fits it; one more cut, where it is asked for, in front of what is costly.
+std::optional<Scheduled> schedule_parts(const TemplateArgs& a, bool costly_apart) {
   auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) {
     return schedule_cpu(fn, constant, a.cpu, a.options);
   };
   const TensorFn fn = with_fills_inside(a.fn);
   if (fn.stages.size() < a.fn.stages.size() && fn.stages.size() == 1) return part(fn, a.constant_input);
-  return join_stages(fn, a.constant_input, part, false);
+  return join_stages(fn, a.constant_input, part, false, costly_apart ? first_costly(fn) : SIZE_MAX);
+}
+std::optional<Scheduled> schedule_stages(const TemplateArgs& a) { return schedule_parts(a, false); }
+
+// Sums of products of which few lie side by side: what is costly fills vectors in a stage of its own.
+std::optional<Scheduled> schedule_finish_apart(const TemplateArgs& a) {
+  constexpr int64_t kFewColumns = kMaxLanes / 2, kFewestTerms = 8, kFewestResults = 64;
+  if (!a.canonical || a.canonical->combine != Op::Add || !a.canonical->value) return {};
+  if (!is_costly(a.canonical->epilogue) || a.canonical->value->dtype != DType::F32) return {};
+  const Apply* const product = as<Apply>(a.canonical->value);
+  if (!product || product->op != Op::Mul) return {};
+  Canonical sums = *a.canonical;
+  sums.epilogue = load(sums.reduced, {});
+  if (points(sums.raxes) < kFewestTerms || points(sums.axes) < kFewestResults) return {};
+  const auto columns = unit_axis(sums);
+  const bool few = columns && columns->extent.value < kFewColumns;
+  ScheduleOptions asks = a.options;
+  asks.planner = nullptr;
+  const TemplateArgs plain{a.fn, &sums, a.constant_input, a.cpu, asks};
+  if (!few && !cuts_columns(plain) && !schedule_dots(plain)) return {};
+  return schedule_parts(a, true);
 }
 
 std::optional<Scheduled> schedule_moves(const TemplateArgs& a) {
@@ -61,6 +91,7 @@ std::optional<Scheduled> schedule_tiles_of_rows(const TemplateArgs& a) {
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr Template<TemplateArgs> kTemplates[] = {
     {"winograd", schedule_winograd},              // 3 x 3 convolutions of stride 1, with fewer multiplications
+    {"stages", schedule_finish_apart},            // few columns of sums, and what is costly to compute of them
     {"subpixels", schedule_subpixels},            // sums that take every s-th term: transposed convolutions
     {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
     {"few_bits", schedule_few_bits},              // products with weights of 2 to 8 bits
@@ -125,7 +156,8 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
 
 std::vector<std::string_view> cpu_templates() {
   std::vector<std::string_view> names;
-  for (const Template<TemplateArgs>& t : kTemplates) names.push_back(t.name);
+  for (const Template<TemplateArgs>& t : kTemplates)
+    if (std::find(names.begin(), names.end(), t.name) == names.end()) names.push_back(t.name);
   return names;
 }
 

@@ -58,13 +58,30 @@ class SubpixelDecomposition {
     return false;
   }
 
+  // The condition of the axis along which results lie side by side.
+  std::optional<size_t> columns_condition() const {
+    const auto to = offset_of(c_.out_index, vars_of(c_.axes));
+    for (size_t i = 0; to && i < conditions_.size(); i++)
+      if (conditions_[i].o.var && to->of(conditions_[i].o.var) == 1) return i;
+    return {};
+  }
+  bool cuts_columns() const { return columns_condition().has_value(); }
+
   std::optional<Scheduled> schedule() {
     const bool joins = count_runs(true) < count_runs(false);
     const std::optional<int64_t> stated = a_.plan.stated("joined");
     // Templates for windows know no weights that differ from row to row: their subpixels stay apart.
-    const bool together = stated.value_or(1) != 0 && attempt(true);
-    if (stated.value_or(0) != 0 && !together) a_.plan.refuse("no template computes these results together");
-    if (!together && !attempt(false) && !attempt_alternating()) return {};
+    const bool may_join = stated.value_or(1) != 0, must_join = stated.value_or(0) != 0;
+    bool together = may_join && attempt(true);
+    bool found = together || (!must_join && (attempt(false) || attempt_alternating()));
+    if (!found) {
+      alternating_ = std::nullopt;
+      few_columns_ = true;
+      together = may_join && attempt(true);
+      found = together || (!must_join && attempt(false));
+    }
+    if (must_join && !together) a_.plan.refuse("no template computes these results together");
+    if (!found) return {};
     a_.plan.number(
         "joined", [&] { return joins && together ? 1 : 0; },
         joins ? KnobValues::flag(true) : KnobValues::only(0, "no neighbours take their terms alike"));
@@ -93,14 +110,9 @@ class SubpixelDecomposition {
 
   // Results of different terms side by side, which one channel has: each is a formula, stored in turn with those beside it.
   bool attempt_alternating() {
-    const auto to = offset_of(c_.out_index, vars_of(c_.axes));
-    for (size_t i = 0; i < conditions_.size(); i++)
-      if (const SubpixelCondition& p = conditions_[i]; p.o.var && to->of(p.o.var) == 1) {
-        if (p.o.extent.value < p.stride) return false;
-        alternating_ = i;
-        return attempt(false);
-      }
-    return false;
+    alternating_ = columns_condition();
+    return alternating_ && conditions_[*alternating_].o.extent.value >= conditions_[*alternating_].stride &&
+           attempt(false);
   }
 
   size_t count_runs(bool join) const {
@@ -266,49 +278,11 @@ class SubpixelDecomposition {
     return c;
   }
 
-  // Axis o becomes the subpixel (where there are several) and the number of the result.
-  static Expr split_results(std::vector<Axis>& axes, const SubpixelCondition& p, const SubpixelRun& r, VarMap& to) {
-    if (!p.o.var) return 0;
-    const auto at = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == p.o.var; });
-    std::vector<Axis> now;
-    Expr subpixel = 0, number = 0;
-    if (r.count > 1) {
-      now.push_back({make_var(p.o.var->name + "_phase"), Dim(r.count)});
-      subpixel = Expr(now.back().var);
-    }
-    if (r.results > 1) {
-      now.push_back({make_var(p.o.var->name), Dim(r.results)});
-      number = Expr(now.back().var);
-    }
-    to[p.o.var.get()] = number * Expr(p.stride) + (subpixel + Expr(r.subpixel));
-    axes.insert(axes.erase(at), now.begin(), now.end());
-    return subpixel;
-  }
-
-  static void split_terms(std::vector<Axis>& raxes, const SubpixelCondition& p, const SubpixelRun& r,
-                          const Expr& subpixel, VarMap& to) {
-    if (!p.k.var) return;
-    const auto at = std::find_if(raxes.begin(), raxes.end(), [&](const Axis& a) { return a.var == p.k.var; });
-    Expr term = Expr(r.first) + subpixel * Expr(r.slope);
-    if (r.terms > 1) {
-      *at = {make_var(p.k.var->name), Dim(r.terms)};
-      term = Expr(at->var) * Expr(r.step) + term;
-    } else {
-      raxes.erase(at);
-    }
-    to[p.k.var.get()] = term;
-  }
-
   // A condition of the other factor says something else (where a kernel ends) and stays.
   Expr without_condition(const Expr& product) const {
     Exprs args = as<Apply>(product)->args;
     if (const Select* s = as<Select>(args[conditional_])) args[conditional_] = s->yes;
     return apply(Op::Mul, std::move(args));
-  }
-
-  static std::string describe(const SubpixelCondition& p, const SubpixelRun& r) {
-    const std::string last = r.count > 1 ? " to " + to_text(r.subpixel + r.count - 1) : "";
-    return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.subpixel) + last;
   }
 
   // The template's decisions in a line of their own.
@@ -328,7 +302,7 @@ class SubpixelDecomposition {
     args.no_columns = !has_columns(c);
     const bool sums = bool(c.value) && !c.raxes.empty();
     std::optional<Scheduled> s = sums ? in_line("dots", schedule_dots, args) : std::nullopt;
-    if (!s && sums) s = schedule_contraction(args);
+    if (!s && sums && (few_columns_ || !args.no_columns)) s = schedule_contraction(args);
     if (!s && bool(c.value) && has_columns(c)) s = in_line("window", schedule_window, args);
     if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
@@ -374,6 +348,7 @@ class SubpixelDecomposition {
   size_t conditional_ = 0;  // the factor that has the conditions
   std::vector<SubpixelCondition> conditions_;
   std::vector<std::vector<SubpixelRun>> runs_;  // by condition
+  bool few_columns_ = false;                    // nothing else takes them: a product of two or three columns
   std::optional<size_t> alternating_;           // the condition whose subpixels are stored in turn
   Stmts bodies_;
   Scheduled s_;
@@ -384,6 +359,11 @@ class SubpixelDecomposition {
 };
 
 }  // namespace
+
+bool cuts_columns(const TemplateArgs& a) {
+  SubpixelDecomposition p(a, *a.canonical);
+  return p.match() && p.cuts_columns();
+}
 
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a) {
   if (!a.canonical || !a.canonical->value) return {};

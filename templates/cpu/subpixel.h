@@ -24,4 +24,12 @@ std::optional<std::vector<SubpixelCondition>> subpixel_conditions(const Expr& e,
 /// The subpixels of one axis, in order; neighbours are joined where that is possible and `join` is set.
 std::vector<SubpixelRun> subpixel_runs(const SubpixelCondition& p, bool join);
 
+/// Axis o becomes the subpixel, where there are several, which is returned, and the number of the result; `to` says what stands for o.
+Expr split_results(std::vector<Axis>& axes, const SubpixelCondition& p, const SubpixelRun& r, VarMap& to);
+/// The same of the terms: those that the subpixel takes.
+void split_terms(std::vector<Axis>& raxes, const SubpixelCondition& p, const SubpixelRun& r, const Expr& subpixel,
+                 VarMap& to);
+/// "oh mod 2 = 0 to 1"
+std::string describe(const SubpixelCondition& p, const SubpixelRun& r);
+
 }  // namespace tc

@@ -4,6 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/conditions.h"
 #include "ir/loop/linear.h"
+#include "support/text.h"
 #include "templates/cpu/subpixel.h"
 #include "templates/match/axes.h"
 
@@ -76,6 +77,43 @@ std::vector<SubpixelRun> subpixel_runs(const SubpixelCondition& p, bool join) {
     runs.push_back(run);
   }
   return runs;
+}
+
+Expr split_results(std::vector<Axis>& axes, const SubpixelCondition& p, const SubpixelRun& r, VarMap& to) {
+  if (!p.o.var) return 0;
+  const auto at = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == p.o.var; });
+  std::vector<Axis> now;
+  Expr subpixel = 0, number = 0;
+  if (r.count > 1) {
+    now.push_back({make_var(p.o.var->name + "_phase"), Dim(r.count)});
+    subpixel = Expr(now.back().var);
+  }
+  if (r.results > 1) {
+    now.push_back({make_var(p.o.var->name), Dim(r.results)});
+    number = Expr(now.back().var);
+  }
+  to[p.o.var.get()] = number * Expr(p.stride) + (subpixel + Expr(r.subpixel));
+  axes.insert(axes.erase(at), now.begin(), now.end());
+  return subpixel;
+}
+
+void split_terms(std::vector<Axis>& raxes, const SubpixelCondition& p, const SubpixelRun& r, const Expr& subpixel,
+                 VarMap& to) {
+  if (!p.k.var) return;
+  const auto at = std::find_if(raxes.begin(), raxes.end(), [&](const Axis& a) { return a.var == p.k.var; });
+  Expr term = Expr(r.first) + subpixel * Expr(r.slope);
+  if (r.terms > 1) {
+    *at = {make_var(p.k.var->name), Dim(r.terms)};
+    term = Expr(at->var) * Expr(r.step) + term;
+  } else {
+    raxes.erase(at);
+  }
+  to[p.k.var.get()] = term;
+}
+
+std::string describe(const SubpixelCondition& p, const SubpixelRun& r) {
+  const std::string last = r.count > 1 ? " to " + to_text(r.subpixel + r.count - 1) : "";
+  return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.subpixel) + last;
 }
 
 }  // namespace tc

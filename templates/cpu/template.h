@@ -43,6 +43,8 @@ std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a);
 /// Sums of which a result takes every s-th term. Declines without a condition of that form, and if no other template takes the parts.
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);
+/// Whether results that lie side by side are of different subpixels.
+bool cuts_columns(const TemplateArgs& a);
 /// Sums of products of bytes with a move in front of them or behind them: part by part. Declines others, and moves in front of what is no
 /// product that schedule_contraction takes.
 std::optional<Scheduled> schedule_moves_apart(const TemplateArgs& a, const SchedulePart& part);

@@ -4,6 +4,7 @@
  *   tc_load_transposed(t, p, stride)        t[i], lane l = p[l * stride + i]: TC_VL rows of TC_VL floats
  *   tc_load_unriffled_N(t, p)               t[i], lane l = p[i + N * l]: N vectors, 2 or 3
  *   tc_store_riffled_N(p, t)                p[i + N * l] = t[i], lane l: N vectors, 2 to 4
+ *   tc_store_sums_N(p, t)                   p[i] = tc_hsum(t[i]): N vectors, 4, 8 or 16
  *   tc_transpose_SIZE(to, ts, from, fs)     to[c * ts + r] = from[r * fs + c]: 16 / SIZE rows of as many elements of SIZE
  *                                           bytes, 1, 2, 4 or 8; strides count elements */
 #ifndef TC_TRANSPOSE_H
@@ -46,6 +47,33 @@ TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride)
   TC_UNROLL for (int l = 0; l < TC_VL; l++) t[l] = tc_load(p + l * stride);
   TC_RIFFLE_ROWS(tc_vf, tc_vi, t, TC_VL)
 }
+
+/* Of n vectors, TC_VL at most: in each round vector i meets vector i + n / 2, and has the lanes of both in turn, half as many of
+ * each; lanes are added in the order of tc_hsum. */
+TC_INLINE void tc_store_sums(float *p, const tc_vf *t, int n)
+{
+  tc_vf u[TC_VL];
+  tc_v4f q[TC_VL / 4];
+  TC_UNROLL for (int i = 0; i < n; i++) u[i] = t[i];
+  TC_UNROLL for (int m = n / 2; m > 0; m /= 2)
+    TC_UNROLL for (int i = 0; i < m; i++) {
+      tc_vf low, high;
+      TC_RIFFLE_BOTH(low, high, tc_vi, u[i], u[i + m], TC_VL)
+      u[i] = low + high;
+    }
+  memcpy(q, u, sizeof q);
+  TC_UNROLL for (int w = TC_VL / 8; 4 * w >= n; w /= 2)
+    TC_UNROLL for (int i = 0; i < w; i++) q[i] += q[i + w];
+  memcpy(p, q, (size_t)n * sizeof *p);
+}
+#  define TC_STORE_SUMS(name, n)                                                                    \
+    TC_INLINE void name(float *p, const tc_vf *t)                                                   \
+    {                                                                                               \
+      TC_UNROLL for (int i = 0; i < n; i += TC_VL) tc_store_sums(p + i, t + i, n < TC_VL ? n : TC_VL); \
+    }
+TC_STORE_SUMS(tc_store_sums_4, 4)
+TC_STORE_SUMS(tc_store_sums_8, 8)
+TC_STORE_SUMS(tc_store_sums_16, 16)
 
 TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t)
 {
@@ -129,6 +157,9 @@ TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t) { memcpy(p, t, 2 * s
 TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t) { memcpy(p, t, 3 * sizeof *p); }
 TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t) { memcpy(p, t, 4 * sizeof *p); }
 TC_INLINE void tc_load_unriffled_2(tc_vf *t, const float *p) { memcpy(t, p, 2 * sizeof *p); }
+TC_INLINE void tc_store_sums_4(float *p, const tc_vf *t) { memcpy(p, t, 4 * sizeof *p); }
+TC_INLINE void tc_store_sums_8(float *p, const tc_vf *t) { memcpy(p, t, 8 * sizeof *p); }
+TC_INLINE void tc_store_sums_16(float *p, const tc_vf *t) { memcpy(p, t, 16 * sizeof *p); }
 TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p) { memcpy(t, p, 3 * sizeof *p); }
 
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
