@@ -163,7 +163,8 @@ std::string StmtPrinter::intrin_text(const Intrin& k) {
 }
 
 void StmtPrinter::print_prefetch(const Prefetch& k) {
-  out_.line((k.level > 1 ? "TC_PREFETCH_L2(" : "TC_PREFETCH(") + expr_.pointer(k.buffer, k.index.at(0)) + ");");
+  const char* const name = k.level > 1 ? "TC_PREFETCH_L2" : k.level == 0 ? "TC_PREFETCH_WRITE" : "TC_PREFETCH";
+  out_.line(std::string(name) + "(" + expr_.pointer(k.buffer, k.index.at(0)) + ");");
 }
 
 // Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.

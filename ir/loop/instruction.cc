@@ -105,6 +105,11 @@ void add_vector_rows(Table& t) {
                .meaning = Assignments{sums_of_lanes},
                .c = {{"tc_store_sums_{n}({to}, {rows})"}},
                .support = SupportText::Transposes});
+  // nothing; a compiler no longer knows where p points to
+  t.push_back({.name = "hide_address",
+               .operands = {{"p", Memory, Read, {}, 1}},
+               .meaning = Assignments{no_assignments},
+               .c = {{"TC_HIDE_ADDRESS({p})"}}});
   // to[column * s + row] = from[row * t + column], as many rows and columns as elements are in 16 bytes
   t.push_back({.name = "transpose_tile",
                .operands = {{"to", Memory, Written}, {"from", Memory, Read}},

@@ -88,7 +88,9 @@ class Printer {
   void print(const Barrier& k, int indent) { line(indent, "barrier " + scope_name(k.scope)); }
   void print(const Prefetch& k, int indent) {
     line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]" +
-                     (k.level > 1 ? " to level " + to_text(k.level) : ""));
+                     (k.level > 1    ? " to level " + to_text(k.level)
+                      : k.level == 0 ? " to be written"
+                                     : ""));
   }
   void print(const Intrin& k, int indent) {
     std::string s = k.name + "(" + list(k.args);

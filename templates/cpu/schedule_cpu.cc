@@ -40,7 +40,7 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) { return schedul
 
 // Sums of products of which few lie side by side: what is costly fills vectors in a stage of its own.
 std::optional<Scheduled> schedule_finish_apart(const TemplateArgs& a) {
-  constexpr int64_t kFewColumns = kMaxLanes / 2, kFewestTerms = 8, kFewestResults = 64;
+  constexpr int64_t kFewColumns = kMaxLanes / 2, kFewestTerms = 2, kFewestResults = 64;
   if (!a.canonical || a.canonical->combine != Op::Add || !a.canonical->value) return {};
   if (!is_costly(a.canonical->epilogue) || a.canonical->value->dtype != DType::F32) return {};
   const Apply* const product = as<Apply>(a.canonical->value);

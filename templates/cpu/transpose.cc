@@ -260,12 +260,21 @@ class Builder {
     Point p = at_;
     p.push_back({t_.read.var, read + Expr(i)});
     const LanePoint point{p, t_.written.var, written, {}, {}};
-    const Stmt row = store_lanes(t_.c.out, t_.c.out_index, value, point);
+    const Stmt row = seq({store_lanes(t_.c.out, t_.c.out_index, value, point), fetch_ahead(p, written)});
     list.push_back(
         loop(i, t_.deinterleaved ? t_.read.extent : lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
     Stmt body = seq(list);
     for (const Buffer& b : tiles) body = alloc(b, body);
     return body;
+  }
+
+  // Rows of the result that advance together, more of them than processors look ahead for: each asks for its next lines.
+  Stmt fetch_ahead(const Point& row, const Expr& written) const {
+    constexpr int64_t kMostStreams = 64, kAhead = 32;
+    if (plan_.read_outside || t_.read.extent.value <= kMostStreams) return {};
+    Point at = row;
+    at.push_back({t_.written.var, written + Expr(kAhead)});
+    return prefetch(t_.c.out, {index_at(t_.c.out_index, at)}, 0);
   }
 
   // Rows of tiles for what stood for them.

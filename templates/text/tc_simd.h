@@ -60,10 +60,19 @@
 #  define TC_INLINE static inline __attribute__((always_inline, unused))
 #  define TC_PREFETCH(p) __builtin_prefetch(p)
 #  define TC_PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
+#  define TC_PREFETCH_WRITE(p) __builtin_prefetch(p, 1)
 #else
 #  define TC_INLINE static inline
 #  define TC_PREFETCH(p) ((void)(p))
 #  define TC_PREFETCH_L2(p) ((void)(p))
+#  define TC_PREFETCH_WRITE(p) ((void)(p))
+#endif
+
+/* In a loop whose iterations read the same elements: GCC would keep many of them from one to the next, and move them through memory. */
+#if defined(__GNUC__) && !defined(__clang__)
+#  define TC_HIDE_ADDRESS(p) __asm__("" : "+r"(p))
+#else
+#  define TC_HIDE_ADDRESS(p) ((void)0)
 #endif
 
 #if TC_VL > 1
