@@ -172,6 +172,10 @@ def cases():
     for m, k, n, end in ((70, 24, 6, "Gelu"), (70, 16, 4, "Tanh"), (33, 40, 3, "Sigmoid"), (64, 64, 1, "Softplus"), (41, 128, 7, "Erf"), (40, 9, 2, "Exp")):
         yield Case(f"few_columns_apart_{k}x{n}", f"e = Exp (x)\n t = MatMul (e, w)\n s = Add (t, b)\n u = {end} (s)\n y = Sub (u, r)", {"x": (m, k), "r": (m, n)}, {"w": (k, n), "b": (n,)})
         yield Case(f"short_rows_{end.lower()}_{n}", f"s = Add (x, b)\n u = {end} (s)\n y = Mul (u, r)", {"x": (m, 2, n), "r": (m, 1, n)}, {"b": (n,)})
+    for n in (3, 5, 7):
+        yield Case(f"softmax_of_{n}", "a = Softmax (x)\n b = LogSoftmax (x)\n y = Sub (a, b)", {"x": (37, n)})
+        yield Case(f"layer_norm_of_{n}", "y = LayerNormalization (x, w, b)", {"x": (37, n)}, {"w": (n,), "b": (n,)})
+    yield Case("transposed_channels", "a = Conv <pads = [1,1,1,1]> (x, w)\n y = HardSwish (a)", {"x": (2, 3, 7, 9)}, {"w": (70, 3, 3, 3)})
     for n in (1, 2, 3):
         yield Case(f"product_of_{n}_columns", "t = MatMul (x, w)\n y = Add (t, b)", {"x": (37, 51)}, {"w": (51, n), "b": (n,)})
     for padding in ("zeros", "border", "reflection"):

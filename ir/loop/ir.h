@@ -141,7 +141,7 @@ struct Alloc { Buffer buffer; Stmt body; };                             // not i
 struct Alias { Buffer view, base; Expr offset; Stmt body; };            // view: base's memory from element `offset` on
 struct Seq { Stmts list; };
 struct Barrier { Scope scope; };                                        // all threads of a block
-struct Prefetch { Buffer buffer; Exprs index; int64_t level; };              // into the cache of that level
+struct Prefetch { Buffer buffer; Exprs index; int64_t level; };              // into the cache of that level; 0: the first, to be written
 struct Intrin { std::string name; Exprs args; std::vector<Buffer> buffers; };  // a row of the instruction table
 struct Launch { std::string kernel; Exprs grid, block; std::vector<Buffer> buffers; Exprs args; };  // host side
 struct Comment { std::string text; Stmt body; };                        // a line above the body; our own text only

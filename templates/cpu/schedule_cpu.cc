@@ -38,9 +38,21 @@ std::optional<Scheduled> schedule_parts(const TemplateArgs& a, bool costly_apart
 }
 std::optional<Scheduled> schedule_stages(const TemplateArgs& a) { return schedule_parts(a, false); }
 
-// Sums of products of which few lie side by side: what is costly fills vectors in a stage of its own.
+// Would vectors along the columns have empty lanes, for which something costly is computed for nothing, behind a part of a vector that
+// was stored and is read again, which processors are slow at?
+bool wastes_lanes(const Canonical& sums, const CpuModel& cpu) {
+  constexpr int64_t kMostTerms = 1024,
+                    kMostResults = 1 << 20;  // beyond, the sum takes longer, or results leave the cache
+  const auto columns = unit_axis(sums);
+  if (!columns) return false;
+  const int64_t n = columns->extent.value;
+  if (n < kMaxLanes / 2) return true;
+  return n % cpu.vector_lanes != 0 && points(sums.raxes) <= kMostTerms && points(sums.axes) <= kMostResults;
+}
+
+// Sums of products whose columns do not fill vectors: what is costly behind them does, in a stage of its own.
 std::optional<Scheduled> schedule_finish_apart(const TemplateArgs& a) {
-  constexpr int64_t kFewColumns = kMaxLanes / 2, kFewestTerms = 2, kFewestResults = 64;
+  constexpr int64_t kFewestTerms = 2, kFewestResults = 64;
   if (!a.canonical || a.canonical->combine != Op::Add || !a.canonical->value) return {};
   if (!is_costly(a.canonical->epilogue) || a.canonical->value->dtype != DType::F32) return {};
   const Apply* const product = as<Apply>(a.canonical->value);
@@ -48,12 +60,10 @@ std::optional<Scheduled> schedule_finish_apart(const TemplateArgs& a) {
   Canonical sums = *a.canonical;
   sums.epilogue = load(sums.reduced, {});
   if (points(sums.raxes) < kFewestTerms || points(sums.axes) < kFewestResults) return {};
-  const auto columns = unit_axis(sums);
-  const bool few = columns && columns->extent.value < kFewColumns;
   ScheduleOptions asks = a.options;
   asks.planner = nullptr;
   const TemplateArgs plain{a.fn, &sums, a.constant_input, a.cpu, asks};
-  if (!few && !cuts_columns(plain) && !schedule_dots(plain)) return {};
+  if (!wastes_lanes(sums, a.cpu) && !cuts_columns(plain) && !schedule_dots(plain)) return {};
   return schedule_parts(a, true);
 }
 
@@ -91,7 +101,7 @@ std::optional<Scheduled> schedule_tiles_of_rows(const TemplateArgs& a) {
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr Template<TemplateArgs> kTemplates[] = {
     {"winograd", schedule_winograd},              // 3 x 3 convolutions of stride 1, with fewer multiplications
-    {"stages", schedule_finish_apart},            // few columns of sums, and what is costly to compute of them
+    {"stages", schedule_finish_apart},            // sums in parts of vectors, and what is costly to compute of them
     {"subpixels", schedule_subpixels},            // sums that take every s-th term: transposed convolutions
     {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
     {"few_bits", schedule_few_bits},              // products with weights of 2 to 8 bits
