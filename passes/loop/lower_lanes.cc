@@ -30,7 +30,15 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kShortest = 8;  // iterations
+// Iterations that are worth a vector.
+int64_t shortest(const Stmt& body) {
+  int64_t least = INT64_MAX;
+  walk(body, [&](const Stmt& s) {
+    if (const Store* k = as<Store>(s)) least = std::min(least, fewest_lanes(k->value));
+    return true;
+  });
+  return least;
+}
 
 bool has_lanes(const Stmt& s, const Var& lane) {
   if (!s) return true;
@@ -186,7 +194,7 @@ Stmt lower_loop(const For& f, Buffers& kept) {
   const Buffers shared = shared_registers(w.body, f.var, w.own);
   const bool registers = !shared.empty();
   const int64_t most = interval(f.extent, {}).max;  // of min(16, n), 16
-  if ((registers && most == INT64_MAX) || (n && *n < (registers ? 1 : kShortest))) return plain;
+  if ((registers && most == INT64_MAX) || (n && *n < (registers ? 1 : shortest(f.body)))) return plain;
   kept.insert(shared.begin(), shared.end());
   const bool from_zero = is_const(f.begin, 0);
   const Expr all = n ? Expr(*n) : f.extent;
@@ -244,7 +252,7 @@ Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lane
 
 bool runs_on_vectors(const For& f) {
   const auto n = as_const_int(f.extent);
-  return f.body && n && *n >= kShortest && has_lanes(widen(f.body, f.var).body, f.var);
+  return f.body && n && *n >= shortest(f.body) && has_lanes(widen(f.body, f.var).body, f.var);
 }
 
 Expr in_lanes(const Expr& e, const Var& lane, const Expr& base) { return whole_lanes(e, lane, base); }

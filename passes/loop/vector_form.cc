@@ -67,4 +67,16 @@ bool has_vector_form(const Expr& e, const Var& lane, bool accumulators) {
   return (has_lanes(e->dtype) || e->dtype == DType::Bool) && lane_step(k->index, lane) == 1;
 }
 
+bool is_costly(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const Apply* k = as<Apply>(x);
+    if (k && info(k->op).precedence == 0 && k->op != Op::Min && k->op != Op::Max && k->op != Op::Abs) found = true;
+    return !found && !as<Load>(x);
+  });
+  return found;
+}
+
+int64_t fewest_lanes(const Expr& value) { return is_costly(value) ? 3 : 8; }
+
 }  // namespace tc

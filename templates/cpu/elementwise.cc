@@ -20,12 +20,8 @@ namespace {
 
 constexpr int64_t kChunk = 8192;  // elements: 32 KiB, a first-level cache
 
-// Of rows this short a part of a vector each; a function of the C library takes longer for one element than a vector for all lanes.
-constexpr int64_t kFewestLanes = 8, kFewestCostlyLanes = 3;
-
 bool vectorizable(const Canonical& c) {
-  const int64_t fewest = is_costly(c.epilogue) ? kFewestCostlyLanes : kFewestLanes;
-  if (c.axes.empty() || c.axes.back().extent.value < fewest) return false;
+  if (c.axes.empty() || c.axes.back().extent.value < fewest_lanes(c.epilogue)) return false;
   const Var lane = c.axes.back().var;
   const auto f = affine_in(c.out_index, {lane});
   if (!f || f->coefficients[0] != 1) return false;

@@ -56,16 +56,6 @@ class VectorForm {
 bool has_vector_form(const Expr& e, const Var& lane) { return has_vector_form(e, lane, true); }
 bool has_stored_form(const Expr& e, DType to, const Var& lane) { return has_stored_form(e, to, lane, true); }
 
-bool is_costly(const Expr& e) {
-  bool found = false;
-  walk(e, [&](const Expr& x) {
-    const Apply* k = as<Apply>(x);
-    if (k && info(k->op).precedence == 0 && k->op != Op::Min && k->op != Op::Max && k->op != Op::Abs) found = true;
-    return !found && !as<Load>(x);
-  });
-  return found;
-}
-
 Expr vector_form(const Expr& e, const LanePoint& p) { return VectorForm(p)(e); }
 
 Expr scalar_form(const Expr& e, const std::vector<std::pair<Var, Expr>>& at, const Expr& acc) {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "passes/loop/lower_lanes.h"
+#include "passes/loop/vector_form.h"
 #include "templates/canonical.h"
 
 namespace tc {
@@ -13,9 +14,6 @@ namespace tc {
 bool has_vector_form(const Expr& e, const Var& lane);
 /// The same for what is stored to a tensor of type `to`: a half, too, if it is rounded from f32.
 bool has_stored_form(const Expr& e, DType to, const Var& lane);
-
-/// Calls a function that is more than a few instructions (exp, erf, sqrt, a rounding).
-bool is_costly(const Expr& e);
 
 /// Where a vector form is evaluated: lane = base .. base + VL - 1, the other axes at scalars.
 struct LanePoint {

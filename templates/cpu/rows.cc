@@ -33,8 +33,6 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
-// Of a row that fills a part of a vector; a function of the C library takes longer for one element than a vector for all lanes.
-constexpr int64_t kFewestLanes = 8, kFewestCostlyLanes = 3;
 constexpr int64_t kFewestParts = 4, kMostParts = 32;  // of the rows; fewer rows, or more parts, are rows one by one
 constexpr int64_t kMostAccumulators = 8;
 
@@ -46,9 +44,10 @@ struct RowsPlan {
 
 bool all_vector_forms(const Rows& r) {
   const Var lane = r.columns.back().var;
-  const bool costly =
-      std::any_of(r.steps.begin(), r.steps.end(), [](const RowStep& s) { return along_row(s) && is_costly(s.value); });
-  if (r.columns.back().extent.value < (costly ? kFewestCostlyLanes : kFewestLanes)) return false;
+  const auto is_worth_it = [&](const RowStep& s) {
+    return along_row(s) && r.columns.back().extent.value >= fewest_lanes(s.value);
+  };
+  if (std::none_of(r.steps.begin(), r.steps.end(), is_worth_it)) return false;
   for (const RowStep& s : r.steps)
     if (s.kind == RowStep::Kind::Row ? !has_stored_form(s.value, r.c.out->dtype, lane)
         : along_row(s)               ? !has_vector_form(s.value, lane)
