@@ -235,6 +235,8 @@ bool share_memory(Attention& t) {
 
 // The softmax of whole rows of a strip, in place: what comes after the exponentials does not read the scores.
 bool find_softmax(const TensorFn& softmax, Attention& t, const TemplateArgs& a) {
+  constexpr int64_t kFewestKeys = 8;  // panels of fewer are mostly empty
+  if (t.columns < kFewestKeys) return false;
   const auto rows = result_tile(softmax, t.tile_ranges);
   if (!rows) return false;
   const auto inner =
