@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Tests of the golden packages' driver: it sees every change, and no wrong package becomes golden."""
-import re
 import shutil
 import tempfile
 import unittest
@@ -41,9 +40,9 @@ class Golden(unittest.TestCase):
 
     def test_wrong_numbers_are_no_standard(self):
         before = run.files_of(self.case)
-        kernel = next((self.package / "kernels").glob("softmax*.c"))
+        kernel = next((self.package / "kernels").glob("*softmax*.c"))
         text = kernel.read_text()
-        wrong = re.sub(r" / ", " * ", text.split("{", 1)[1])
+        wrong = text.split("{", 1)[1].replace("tc_exp(", "tc_abs(")
         self.assertNotIn(wrong, text)
         kernel.write_text(text.split("{", 1)[0] + "{" + wrong)
         with self.assertRaisesRegex(run.Failed, "ONNX Runtime"):

@@ -34,6 +34,7 @@ struct Split {
 
 /// Where a tile stands.
 struct Around {
+  bool hides = false;         // pointers of rows that overlap
   std::string name = "tile";  // of the innermost loop that is not unrolled
   Var loop;                   // its variable
   Ranges loops;               // of the variables of all of them
@@ -79,7 +80,7 @@ class Tile {
     Stmt out = body;
     for (size_t i = aliases_.size(); i > 0; i--) {
       const Hoisted& a = aliases_[i - 1];
-      if (rows_overlap(a, body)) out = seq({intrin("hide_address", {{a.view, {0}}}), out});
+      if (around_.hides && rows_overlap(a, body)) out = seq({intrin("hide_address", {{a.view, {0}}}), out});
       out = alias(a.view, a.base, a.offset, out);
     }
     return out;
@@ -275,6 +276,11 @@ Stmt hoist(const Stmt& s, const Around& around) {
 
 }  // namespace
 
-Stmt hoist_pointers(const Stmt& s) { return hoist(s, {}); }
+Stmt hoist_pointers(const Stmt& s) {
+  Around around;
+  around.hides = true;
+  return hoist(s, around);
+}
+Stmt hoist_device_pointers(const Stmt& s) { return hoist(s, {}); }
 
 }  // namespace tc

@@ -186,6 +186,7 @@ constexpr LoopPass kHoistInvariants{"hoist_invariants", rewrite_body<hoist_invar
 constexpr LoopPass kFlattenBuffers{"flatten_buffers", flatten, "gives buffers in memory one axis"};
 constexpr LoopPass kHoistPointers{"hoist_pointers", rewrite_body<hoist_pointers>,
                                   "makes base pointers of the common part of indices"};
+constexpr LoopPass kHoistDevicePointers{"hoist_pointers", rewrite_body<hoist_device_pointers>, kHoistPointers.summary};
 constexpr LoopPass kLowerIndexMath{"lower_index_math", rewrite_body<lower_index_math>,
                                    "turns floor divisions into C's / and %"};
 constexpr LoopPass kNameValues{"name_values", rewrite_body<name_values>,
@@ -248,7 +249,7 @@ const std::vector<LoopPass>& device_loop_passes() {
       kHoistInvariants,
       kSimplify,
       kFlattenBuffers,
-      kHoistPointers,
+      kHoistDevicePointers,
       kLowerIndexMath,
       kNameValues,
       {"leave_host_loops", leave_host_loops, "makes parameters of the host's loop variables"},

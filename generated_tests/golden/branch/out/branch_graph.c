@@ -24,7 +24,7 @@ branch_status branch_graph(const branch *m, const branch_inputs *in, const branc
 branch_status branch_graph(const branch *m, const branch_inputs *in, const branch_outputs *out)
 {
   /* "product" */
-  branch_matmul_4x5_7c4b(in->x, WEIGHT(w_packed), AT(p));
+  branch_matmul_4x5_1459(in->x, WEIGHT(w_packed), AT(p));
   /* "choose" */
   if (*in->flip) {
     /* "negate" */
@@ -38,6 +38,6 @@ branch_status branch_graph(const branch *m, const branch_inputs *in, const branc
   /* "tanh" */
   branch_tanh_4x5_ced7(AT(c), out->y);
   /* "norm" */
-  branch_reduce_l2_x2_4x5_4_1e6e(out->y, out->norm, SCRATCH);
+  branch_reduce_l2_x2_4x5_4_1224(out->y, out->norm, SCRATCH);
   return BRANCH_OK;
 }

@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-void branch_matmul_4x5_7c4b(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul);
+void branch_matmul_4x5_1459(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul);
 void branch_neg_4x5_8c97(const float *TC_RESTRICT x, float *TC_RESTRICT neg);
 void branch_mul_x2_4x5_2aff(const float *TC_RESTRICT a, float *TC_RESTRICT mul);
 void branch_tanh_4x5_ced7(const float *TC_RESTRICT x, float *TC_RESTRICT tanh_v);
-void branch_reduce_l2_x2_4x5_4_1e6e(const float *TC_RESTRICT x, float *TC_RESTRICT reduce_l2, unsigned char *scratch);
+void branch_reduce_l2_x2_4x5_4_1224(const float *TC_RESTRICT x, float *TC_RESTRICT reduce_l2, unsigned char *scratch);
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,7 @@ static int choose(perceptron *m, perceptron_cpu cpu)
 
 static int fits(const void *weights, size_t bytes)
 {
-  return bytes == PERCEPTRON_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0xb4793eed9e12e4ab));
+  return bytes == PERCEPTRON_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0xfb89dc4f6b581355));
 }
 
 perceptron_status perceptron_init_cpu(perceptron *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, perceptron_cpu cpu)

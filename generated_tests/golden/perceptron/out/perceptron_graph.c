@@ -28,6 +28,6 @@ perceptron_status perceptron_graph(const perceptron *m, const perceptron_inputs 
   /* "out" */
   perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH);
   /* "softmax" */
-  perceptron_softmax_2x3_67fd(AT(l), out->probability, SCRATCH);
+  perceptron_softmax_2x3_8b1e(AT(l), out->probability);
   return PERCEPTRON_OK;
 }

@@ -13,7 +13,7 @@ void perceptron_matmul_add_relu_2x6_2x10_35d8(const float *TC_RESTRICT a, const 
     const float *TC_RESTRICT b, float *TC_RESTRICT relu);
 void perceptron_matmul_add_2x10_2x3_9b66(const float *TC_RESTRICT a, const float *TC_RESTRICT b,
     const float *TC_RESTRICT b2, float *TC_RESTRICT add, unsigned char *scratch);
-void perceptron_softmax_2x3_67fd(const float *TC_RESTRICT x, float *TC_RESTRICT softmax, unsigned char *scratch);
+void perceptron_softmax_2x3_8b1e(const float *TC_RESTRICT x, float *TC_RESTRICT softmax);
 
 #ifdef __cplusplus
 }

@@ -3,10 +3,10 @@
 #ifndef PERCEPTRON_PLAN_H
 #define PERCEPTRON_PLAN_H
 
-/* workspace: 320 bytes; tensors 256 (without reuse 192, largest live set 256), scratch of kernels 192 */
-#define PERCEPTRON_AT_a         64        /* [2][10] f32 */
-#define PERCEPTRON_AT_l         192       /* [2][3] f32 */
-#define PERCEPTRON_AT_SCRATCH   0
+/* workspace: 320 bytes; tensors 192 (without reuse 192, largest live set 256), scratch of kernels 64 */
+#define PERCEPTRON_AT_a         0         /* [2][10] f32 */
+#define PERCEPTRON_AT_l         128       /* [2][3] f32 */
+#define PERCEPTRON_AT_SCRATCH   192
 #define PERCEPTRON_AT_STATUS    256
 
 /* weights: a header of 64 bytes, then */

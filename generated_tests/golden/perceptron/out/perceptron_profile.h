@@ -10,8 +10,8 @@
 #define perceptron_matmul_add_2x10_2x3_9b66(...) TC_TRACE("perceptron_matmul_add_2x10_2x3_9b66(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_matmul_add_2x10_2x3_9b66)(__VA_ARGS__))
 #undef perceptron_matmul_add_relu_2x6_2x10_35d8
 #define perceptron_matmul_add_relu_2x6_2x10_35d8(...) TC_TRACE("perceptron_matmul_add_relu_2x6_2x10_35d8(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_35d8)(__VA_ARGS__))
-#undef perceptron_softmax_2x3_67fd
-#define perceptron_softmax_2x3_67fd(...) TC_TRACE("perceptron_softmax_2x3_67fd(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_softmax_2x3_67fd)(__VA_ARGS__))
+#undef perceptron_softmax_2x3_8b1e
+#define perceptron_softmax_2x3_8b1e(...) TC_TRACE("perceptron_softmax_2x3_8b1e(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_softmax_2x3_8b1e)(__VA_ARGS__))
 #undef memcpy
 #define memcpy(...) TC_TRACE("memcpy(" #__VA_ARGS__ ")", memcpy(__VA_ARGS__))
 #else
@@ -20,6 +20,6 @@
 static const tc_work perceptron_work[] = {
   {"matmul_add_2x10_2x3_9b66", 60, 236, 0.7, 1},
   {"matmul_add_relu_2x6_2x10_35d8", 120, 552, 1.5, 1},
-  {"softmax_2x3_67fd", 0, 48, 0.2, 1}
+  {"softmax_2x3_8b1e", 0, 48, 0.2, 1}
 };
 #endif

@@ -10,6 +10,6 @@
 #define perceptron_graph TC_OF_VARIANT(perceptron_graph)
 #define perceptron_matmul_add_relu_2x6_2x10_35d8 TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_35d8)
 #define perceptron_matmul_add_2x10_2x3_9b66 TC_OF_VARIANT(perceptron_matmul_add_2x10_2x3_9b66)
-#define perceptron_softmax_2x3_67fd TC_OF_VARIANT(perceptron_softmax_2x3_67fd)
+#define perceptron_softmax_2x3_8b1e TC_OF_VARIANT(perceptron_softmax_2x3_8b1e)
 
 #endif

@@ -11,7 +11,7 @@
  *   w    [1][3][3][2][16]   packed: oc block, kh, kw, ic, oc in block
  *   pad  [1][11][11][6]
  * Schedule (x86-64-v3): 5 rows by 16 columns in registers; weights in panels, read once */
-void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(const float *TC_RESTRICT x, const float *TC_RESTRICT b,
+void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(const float *TC_RESTRICT x, const float *TC_RESTRICT b,
     const float *TC_RESTRICT w, float *TC_RESTRICT pad)
 {
   /* the border */
@@ -33,6 +33,7 @@ void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(const float *TC_RESTRICT x
     for (int kh = 0; kh < 3; kh++)
       for (int kwic = 0; kwic < 6; kwic++) {
         const float *x_kwic = x + oh * 22 + kh * 22 + kwic;
+        TC_HIDE_ADDRESS(x_kwic);
         const float *w_kwic = w + kh * 96 + kwic * 16;
         TC_UNROLL for (int i = 0; i < 5; i++)
           TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)
@@ -49,6 +50,7 @@ void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(const float *TC_RESTRICT x
     for (int kh = 0; kh < 3; kh++)
       for (int kwic = 0; kwic < 6; kwic++) {
         const float *x_kwic = x + oh * 22 + kh * 22 + kwic + 10;
+        TC_HIDE_ADDRESS(x_kwic);
         const float *w_kwic = w + kh * 96 + kwic * 16;
         TC_UNROLL for (int i = 0; i < 4; i++)
           TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)
