@@ -109,7 +109,7 @@ void add_vector_rows(Table& t) {
   t.push_back({.name = "hide_address",
                .operands = {{"p", Memory, Read, {}, 1}},
                .meaning = Assignments{no_assignments},
-               .c = {{"TC_HIDE_ADDRESS({p})"}}});
+               .c = {{}}});
   // to[column * s + row] = from[row * t + column], as many rows and columns as elements are in 16 bytes
   t.push_back({.name = "transpose_tile",
                .operands = {{"to", Memory, Written}, {"from", Memory, Read}},

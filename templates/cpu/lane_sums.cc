@@ -38,10 +38,7 @@ class TileOfSums {
   // For every row and column of the tile: where it is, and the number of its sum.
   Stmt each(const std::function<Stmt(const Point& at, const Expr& sum)>& f) const {
     const Var i = make_var("i"), n = make_var("n");
-    Point at = t_.at;
-    if (t_.row) at.push_back({t_.row, t_.first_row + Expr(i)});
-    if (t_.column) at.push_back({t_.column, t_.first_column + Expr(n)});
-    const Stmt one = loop(n, t_.columns, f(at, Expr(i) * Expr(t_.columns) + Expr(n)), ForKind::Unroll);
+    const Stmt one = loop(n, t_.columns, f(point(i, n), Expr(i) * Expr(t_.columns) + Expr(n)), ForKind::Unroll);
     return loop(i, t_.rows, one, ForKind::Unroll);
   }
 
@@ -73,10 +70,10 @@ class TileOfSums {
     return alloc(sums, seq(std::move(list)));
   }
 
-  Point point(int64_t row, int64_t column) const {
+  Point point(const Expr& row, const Expr& column) const {
     Point at = t_.at;
-    if (t_.row) at.push_back({t_.row, t_.first_row + Expr(row)});
-    if (t_.column) at.push_back({t_.column, t_.first_column + Expr(column)});
+    if (t_.row) at.push_back({t_.row, t_.first_row + row});
+    if (t_.column) at.push_back({t_.column, t_.first_column + column});
     return at;
   }
 

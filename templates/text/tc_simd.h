@@ -70,9 +70,9 @@
 
 /* In a loop whose iterations read the same elements: GCC would keep many of them from one to the next, and move them through memory. */
 #if defined(__GNUC__) && !defined(__clang__)
-#  define TC_HIDE_ADDRESS(p) __asm__("" : "+r"(p))
+#  define tc_hide_address(p) __asm__("" : "+r"(p))
 #else
-#  define TC_HIDE_ADDRESS(p) ((void)0)
+#  define tc_hide_address(p) ((void)0)
 #endif
 
 #if TC_VL > 1

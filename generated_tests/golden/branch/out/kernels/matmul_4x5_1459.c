@@ -15,7 +15,7 @@ void branch_matmul_4x5_1459(const float *TC_RESTRICT a, const float *TC_RESTRICT
       acc[i][0] = tc_set(0.0f);
     for (int k = 0; k < 5; k++) {
       const float *a_k = a + k;
-      TC_HIDE_ADDRESS(a_k);
+      tc_hide_address(a_k);
       const tc_vf b_v = tc_load(b + k * 16 + s * TC_VL);
       TC_UNROLL for (int i = 0; i < 4; i++)
         acc[i][0] += a_k[i * 5] * b_v;

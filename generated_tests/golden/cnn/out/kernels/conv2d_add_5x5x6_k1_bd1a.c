@@ -20,7 +20,7 @@ void cnn_conv2d_add_5x5x6_k1_bd1a(const float *TC_RESTRICT x, const float *TC_RE
         acc[i][v] = tc_set(0.0f);
     for (int ic = 0; ic < 6; ic++) {
       const float *x_ic = x + ohow_o * 30 + ic;
-      TC_HIDE_ADDRESS(x_ic);
+      tc_hide_address(x_ic);
       const float *w_ic = w + ic * 16;
       TC_UNROLL for (int i = 0; i < 5; i++)
         TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)

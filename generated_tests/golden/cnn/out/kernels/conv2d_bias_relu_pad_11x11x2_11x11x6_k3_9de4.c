@@ -33,7 +33,7 @@ void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(const float *TC_RESTRICT x
     for (int kh = 0; kh < 3; kh++)
       for (int kwic = 0; kwic < 6; kwic++) {
         const float *x_kwic = x + oh * 22 + kh * 22 + kwic;
-        TC_HIDE_ADDRESS(x_kwic);
+        tc_hide_address(x_kwic);
         const float *w_kwic = w + kh * 96 + kwic * 16;
         TC_UNROLL for (int i = 0; i < 5; i++)
           TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)
@@ -50,7 +50,7 @@ void cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(const float *TC_RESTRICT x
     for (int kh = 0; kh < 3; kh++)
       for (int kwic = 0; kwic < 6; kwic++) {
         const float *x_kwic = x + oh * 22 + kh * 22 + kwic + 10;
-        TC_HIDE_ADDRESS(x_kwic);
+        tc_hide_address(x_kwic);
         const float *w_kwic = w + kh * 96 + kwic * 16;
         TC_UNROLL for (int i = 0; i < 4; i++)
           TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)
