@@ -10,12 +10,7 @@
 // x_c[i * 28 + at[w]].
 //
 // Compilers keep a tile in registers when all its addresses are one base plus a constant, and spill it otherwise; a
-// reader sees what moves with which loop.
-//
-// Rows of a tile that overlap, x_k[i * 3] with k running by one, are read again a few iterations later. Compilers would keep what they
-// have read, in more registers than there are beside the tile: their pointer is hidden from them in every iteration.
-//
-// Needs: flattened buffers. Leaves: accesses outside of tiles as they are.
+// reader sees what moves with which loop. Needs: flattened buffers. Leaves: accesses outside of tiles as they are.
 #include "passes/loop/hoist_pointers.h"
 
 #include <set>
@@ -34,15 +29,8 @@ struct Split {
 
 /// Where a tile stands.
 struct Around {
-  bool hides = false;         // pointers of rows that overlap
   std::string name = "tile";  // of the innermost loop that is not unrolled
-  Var loop;                   // its variable
   Ranges loops;               // of the variables of all of them
-};
-
-struct Hoisted {
-  Buffer view, base;
-  Expr offset;
 };
 
 class Tile {
@@ -78,46 +66,12 @@ class Tile {
           return {};
         });
     Stmt out = body;
-    for (size_t i = aliases_.size(); i > 0; i--) {
-      const Hoisted& a = aliases_[i - 1];
-      if (around_.hides && rows_overlap(a, body)) out = seq({intrin("hide_address", {{a.view, {0}}}), out});
-      out = alias(a.view, a.base, a.offset, out);
-    }
+    for (size_t i = aliases_.size(); i > 0; i--)
+      out = alias(aliases_[i - 1].view, aliases_[i - 1].base, aliases_[i - 1].offset, out);
     return out;
   }
 
  private:
-  static bool is_row(const Expr& e, const Buffer& view, const Var& row, int64_t step) {
-    constexpr int64_t kIterations = 8;  // compilers look no further
-    const Load* l = as<Load>(e);
-    if (!l || l->buffer != view || as<Ramp>(l->index[0])) return false;
-    const auto at = affine_in(l->index[0], {row});
-    const int64_t apart = at ? std::abs(at->coefficients[0]) : 0;
-    return apart > 0 && apart % step == 0 && apart / step <= kIterations;
-  }
-
-  // Are many of the elements that are read through `a` those of one of the next iterations, too?
-  bool rows_overlap(const Hoisted& a, const Stmt& body) const {
-    constexpr int64_t kFewestRows = 4;
-    const auto moves = around_.loop ? affine_in(a.offset, {around_.loop}) : std::nullopt;
-    const int64_t step = moves ? std::abs(moves->coefficients[0]) : 0;
-    if (step == 0) return false;
-    bool found = false;
-    walk(body, [&](const Stmt& x) {
-      const For* f = as<For>(x);
-      const auto rows = f ? as_const_int(f->extent) : std::nullopt;
-      if (!rows || *rows < kFewestRows) return true;
-      walk(
-          f->body, [](const Stmt&) { return true; },
-          [&](const Expr& e) {
-            found |= is_row(e, a.view, f->var, step);
-            return !found;
-          });
-      return true;
-    });
-    return found;
-  }
-
   Stmt instruction(const Intrin& k) {
     IntrinCall c = parse(k);
     bool changed = false;
@@ -128,6 +82,11 @@ class Tile {
       }
     return changed ? intrin(k.name, c.operands, c.scalars) : Stmt();
   }
+
+  struct Hoisted {
+    Buffer view, base;
+    Expr offset;
+  };
 
   bool depends(const Expr& e, const std::set<const VarDef*>& vars) const {
     bool found = false;
@@ -254,7 +213,6 @@ Stmt hoist_list(const Stmts& list, const Around& around) {
 
 Stmt hoist_loop(const For& k, Around around) {
   around.name = short_name(k.var->name);
-  around.loop = k.var;
   around.loops[k.var.get()] = loop_range(k, around.loops);
   return loop(k.var, k.extent, hoist(k.body, around), k.kind, k.begin);
 }
@@ -276,11 +234,6 @@ Stmt hoist(const Stmt& s, const Around& around) {
 
 }  // namespace
 
-Stmt hoist_pointers(const Stmt& s) {
-  Around around;
-  around.hides = true;
-  return hoist(s, around);
-}
-Stmt hoist_device_pointers(const Stmt& s) { return hoist(s, {}); }
+Stmt hoist_pointers(const Stmt& s) { return hoist(s, {}); }
 
 }  // namespace tc

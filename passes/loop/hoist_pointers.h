@@ -6,7 +6,5 @@ namespace tc {
 
 /// Base pointers of unrolled tiles move in front of the tile (Alias), so that the tile indexes by constants.
 Stmt hoist_pointers(const Stmt& s);
-/// The same for CUDA, whose compiler keeps nothing from one iteration to the next.
-Stmt hoist_device_pointers(const Stmt& s);
 
 }  // namespace tc

@@ -13,6 +13,7 @@
 #include "passes/loop/end_sums.h"
 #include "passes/loop/flatten_buffers.h"
 #include "passes/loop/guard_threads.h"
+#include "passes/loop/hide_addresses.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/index_width.h"
@@ -186,7 +187,6 @@ constexpr LoopPass kHoistInvariants{"hoist_invariants", rewrite_body<hoist_invar
 constexpr LoopPass kFlattenBuffers{"flatten_buffers", flatten, "gives buffers in memory one axis"};
 constexpr LoopPass kHoistPointers{"hoist_pointers", rewrite_body<hoist_pointers>,
                                   "makes base pointers of the common part of indices"};
-constexpr LoopPass kHoistDevicePointers{"hoist_pointers", rewrite_body<hoist_device_pointers>, kHoistPointers.summary};
 constexpr LoopPass kLowerIndexMath{"lower_index_math", rewrite_body<lower_index_math>,
                                    "turns floor divisions into C's / and %"};
 constexpr LoopPass kNameValues{"name_values", rewrite_body<name_values>,
@@ -214,6 +214,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"trim_loops", trim, "ends loops behind the sizes that are chosen at run time"},
       kFlattenBuffers,
       kHoistPointers,
+      {"hide_addresses", rewrite_body<hide_addresses>, "has rows that overlap read anew in every iteration"},
       {"plan_scratch", plan<kScratchAlign>, kPlanScratch},
       kLowerIndexMath,
       kNameValues,
@@ -249,7 +250,7 @@ const std::vector<LoopPass>& device_loop_passes() {
       kHoistInvariants,
       kSimplify,
       kFlattenBuffers,
-      kHoistDevicePointers,
+      kHoistPointers,
       kLowerIndexMath,
       kNameValues,
       {"leave_host_loops", leave_host_loops, "makes parameters of the host's loop variables"},

@@ -47,7 +47,7 @@ static int choose(branch *m, branch_cpu cpu)
 
 static int fits(const void *weights, size_t bytes)
 {
-  return bytes == BRANCH_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0xfd736b4dc5889346));
+  return bytes == BRANCH_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x8805c4d6eca2660e));
 }
 
 branch_status branch_init_cpu(branch *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, branch_cpu cpu)

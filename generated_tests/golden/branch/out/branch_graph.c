@@ -24,7 +24,7 @@ branch_status branch_graph(const branch *m, const branch_inputs *in, const branc
 branch_status branch_graph(const branch *m, const branch_inputs *in, const branch_outputs *out)
 {
   /* "product" */
-  branch_matmul_4x5_1459(in->x, WEIGHT(w_packed), AT(p));
+  branch_matmul_4x5_7c4b(in->x, WEIGHT(w_packed), AT(p));
   /* "choose" */
   if (*in->flip) {
     /* "negate" */

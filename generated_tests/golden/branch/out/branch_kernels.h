@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-void branch_matmul_4x5_1459(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul);
+void branch_matmul_4x5_7c4b(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul);
 void branch_neg_4x5_8c97(const float *TC_RESTRICT x, float *TC_RESTRICT neg);
 void branch_mul_x2_4x5_2aff(const float *TC_RESTRICT a, float *TC_RESTRICT mul);
 void branch_tanh_4x5_ced7(const float *TC_RESTRICT x, float *TC_RESTRICT tanh_v);

@@ -6,8 +6,8 @@
 #ifndef TC_VARIANT
 #  define TC_OF_VARIANT(f) f
 #endif
-#undef branch_matmul_4x5_1459
-#define branch_matmul_4x5_1459(...) TC_TRACE("branch_matmul_4x5_1459(" #__VA_ARGS__ ")", TC_OF_VARIANT(branch_matmul_4x5_1459)(__VA_ARGS__))
+#undef branch_matmul_4x5_7c4b
+#define branch_matmul_4x5_7c4b(...) TC_TRACE("branch_matmul_4x5_7c4b(" #__VA_ARGS__ ")", TC_OF_VARIANT(branch_matmul_4x5_7c4b)(__VA_ARGS__))
 #undef branch_mul_x2_4x5_2aff
 #define branch_mul_x2_4x5_2aff(...) TC_TRACE("branch_mul_x2_4x5_2aff(" #__VA_ARGS__ ")", TC_OF_VARIANT(branch_mul_x2_4x5_2aff)(__VA_ARGS__))
 #undef branch_neg_4x5_8c97
@@ -22,7 +22,7 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work branch_work[] = {
-  {"matmul_4x5_1459", 100, 480, 1.3, 1},
+  {"matmul_4x5_7c4b", 100, 480, 1.3, 1},
   {"mul_x2_4x5_2aff", 0, 160, 0.5, 1},
   {"neg_4x5_8c97", 0, 160, 0.5, 1},
   {"reduce_l2_x2_4x5_4_1224", 20, 96, 0.3, 1},

@@ -8,7 +8,7 @@
 #define TC_OF_VARIANT(symbol) TC_NAME_VARIANT(symbol, TC_VARIANT)
 
 #define branch_graph TC_OF_VARIANT(branch_graph)
-#define branch_matmul_4x5_1459 TC_OF_VARIANT(branch_matmul_4x5_1459)
+#define branch_matmul_4x5_7c4b TC_OF_VARIANT(branch_matmul_4x5_7c4b)
 #define branch_neg_4x5_8c97 TC_OF_VARIANT(branch_neg_4x5_8c97)
 #define branch_mul_x2_4x5_2aff TC_OF_VARIANT(branch_mul_x2_4x5_2aff)
 #define branch_tanh_4x5_ced7 TC_OF_VARIANT(branch_tanh_4x5_ced7)

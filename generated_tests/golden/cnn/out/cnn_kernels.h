@@ -13,7 +13,7 @@ void cnn_max_pool_11x11x6_5x5x6_k3_3557(const float *TC_RESTRICT x, float *TC_RE
 void cnn_pad_5x5x6_7x7x6_5c70(const float *TC_RESTRICT x, float *TC_RESTRICT pad);
 void cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(const float *TC_RESTRICT x, const float *TC_RESTRICT b,
     const float *TC_RESTRICT w, float *TC_RESTRICT bias);
-void cnn_conv2d_add_5x5x6_k1_bd1a(const float *TC_RESTRICT x, const float *TC_RESTRICT b, const float *TC_RESTRICT w,
+void cnn_conv2d_add_5x5x6_k1_0379(const float *TC_RESTRICT x, const float *TC_RESTRICT b, const float *TC_RESTRICT w,
     float *TC_RESTRICT add);
 void cnn_reduce_mean_x2_5x5x6_6_a3d8(const float *TC_RESTRICT x, float *TC_RESTRICT reduce_mean);
 void cnn_matmul_add_6_3_75e9(const float *TC_RESTRICT a, const float *TC_RESTRICT b, const float *TC_RESTRICT b2,

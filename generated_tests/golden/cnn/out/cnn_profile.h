@@ -3,7 +3,7 @@
 #ifndef TC_PROFILE_H
 /* cnn.c: calls of kernels, and copies, are steps. No macro is replaced inside of itself. */
 #include "tc_trace.h"
-#define cnn_conv2d_add_5x5x6_k1_bd1a(...) TC_TRACE("cnn_conv2d_add_5x5x6_k1_bd1a(" #__VA_ARGS__ ")", cnn_conv2d_add_5x5x6_k1_bd1a(__VA_ARGS__))
+#define cnn_conv2d_add_5x5x6_k1_0379(...) TC_TRACE("cnn_conv2d_add_5x5x6_k1_0379(" #__VA_ARGS__ ")", cnn_conv2d_add_5x5x6_k1_0379(__VA_ARGS__))
 #define cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(...) TC_TRACE("cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(" #__VA_ARGS__ ")", cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(__VA_ARGS__))
 #define cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(...) TC_TRACE("cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(" #__VA_ARGS__ ")", cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4(__VA_ARGS__))
 #define cnn_matmul_add_6_3_75e9(...) TC_TRACE("cnn_matmul_add_6_3_75e9(" #__VA_ARGS__ ")", cnn_matmul_add_6_3_75e9(__VA_ARGS__))
@@ -17,7 +17,7 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work cnn_work[] = {
-  {"conv2d_add_5x5x6_k1_bd1a", 900, 2184, 18.8, 1},
+  {"conv2d_add_5x5x6_k1_0379", 900, 2184, 18.8, 1},
   {"conv2d_bias_7x7x6_5x5x6_k3_9010", 1350, 2016, 28.2, 1},
   {"conv2d_bias_relu_pad_11x11x2_11x11x6_k3_9de4", 8748, 5048, 182.3, 1},
   {"matmul_add_6_3_75e9", 18, 120, 0.7, 1},

@@ -7,7 +7,7 @@
  *   b       [1][5][16]   packed: n block, k, n in block
  *   matmul  [4][5]
  * Schedule (generic): 4 rows by 1 vector in registers; weights in panels, read once */
-void branch_matmul_4x5_1459(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul)
+void branch_matmul_4x5_7c4b(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul)
 {
   for (int s = 0; s < TC_VECTORS(5); s++) {
     tc_vf acc[4][1];
@@ -15,7 +15,6 @@ void branch_matmul_4x5_1459(const float *TC_RESTRICT a, const float *TC_RESTRICT
       acc[i][0] = tc_set(0.0f);
     for (int k = 0; k < 5; k++) {
       const float *a_k = a + k;
-      tc_hide_address(a_k);
       const tc_vf b_v = tc_load(b + k * 16 + s * TC_VL);
       TC_UNROLL for (int i = 0; i < 4; i++)
         acc[i][0] += a_k[i * 5] * b_v;

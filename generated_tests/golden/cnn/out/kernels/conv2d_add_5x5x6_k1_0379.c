@@ -10,7 +10,7 @@
  *   w    [1][6][16]     packed: oc block, ic, oc in block
  *   add  [1][5][5][6]
  * Schedule (x86-64-v3): 5 rows by 16 columns in registers; weights in panels, read once */
-void cnn_conv2d_add_5x5x6_k1_bd1a(const float *TC_RESTRICT x, const float *TC_RESTRICT b, const float *TC_RESTRICT w,
+void cnn_conv2d_add_5x5x6_k1_0379(const float *TC_RESTRICT x, const float *TC_RESTRICT b, const float *TC_RESTRICT w,
     float *TC_RESTRICT add)
 {
   for (int ohow_o = 0; ohow_o < 5; ohow_o++) {
@@ -20,7 +20,6 @@ void cnn_conv2d_add_5x5x6_k1_bd1a(const float *TC_RESTRICT x, const float *TC_RE
         acc[i][v] = tc_set(0.0f);
     for (int ic = 0; ic < 6; ic++) {
       const float *x_ic = x + ohow_o * 30 + ic;
-      tc_hide_address(x_ic);
       const float *w_ic = w + ic * 16;
       TC_UNROLL for (int i = 0; i < 5; i++)
         TC_UNROLL for (int v = 0; v < TC_VECTORS(6); v++)
