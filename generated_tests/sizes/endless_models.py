@@ -46,6 +46,18 @@ def fresh_states(b):
         b.output(result)
 
 
+def parts_of_vectors(b):
+    """Costly functions of sums whose columns fill no vector, and softmax over few: of so many rows, none is kept."""
+    x, z, q = b.input("x", ["batch", 9, 24]), b.input("z", ["batch", 16, 5, 7]), b.input("q", ["batch", 3, 8])
+    b.output(b.op("Gelu", b.op("Gemm", b.op("Reshape", x, b.ints(-1, 24)), b.weight(24, 6), b.weight(6)), domain="com.microsoft"))
+    b.output(b.op("Sigmoid", b.op("Conv", z, b.weight(3, 16, 3, 3), b.weight(3), pads=[1, 1, 1, 1])))
+    b.output(b.op("Tanh", b.op("ConvTranspose", z, b.weight(16, 3, 2, 2), strides=[2, 2])))
+    b.output(b.op("Softmax", b.op("MatMul", x, b.weight(24, 5)), axis=-1))
+    keys, values = b.input("k", ["batch", 8, 5]), b.input("v", ["batch", 5, 8])
+    b.output(b.op("MatMul", b.op("Softmax", b.op("MatMul", q, keys), axis=-1), values))
+    b.output(b.op("MatMul", b.op("Softmax", b.op("MatMul", x, b.weight(24, 4)), axis=-1), b.weight(4, 24)))
+
+
 def pointwise(b):
     """Kernels whose chunks and vectors are no whole rows; indices that are computed."""
     ids, x = b.input("ids", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 701])

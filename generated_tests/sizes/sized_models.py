@@ -11,7 +11,7 @@ import loop_models
 import mask_models
 import open_models
 import prefix_models
-from endless_models import every_second, few_channels, fresh_states, last_input, last_rows, masked, newer_trees, numbered, overhang, pointwise, rows, scanned_columns, summed, thirds, trees, words
+from endless_models import every_second, few_channels, fresh_states, last_input, last_rows, masked, newer_trees, numbered, overhang, parts_of_vectors, pointwise, rows, scanned_columns, summed, thirds, trees, words
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -436,6 +436,7 @@ ENDLESS = prefix_models.ENDLESS + mask_models.ENDLESS + [
     (lookup_models.regions, {"batch": (1, 2), "h": (3, None), "w": (4, 11), "k": (1, 5)}),
     (lookup_models.half_rows, {"n": (1, None), "h": (3, 9), "w": (3, 20)}), (lookup_models.best, {"n": (1, None)}), (lookup_models.best, {"n": (0, 40)}),
     (summed, {"n": (1, None)}), (last_rows, {"n": (3, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}), (words, {"batch": (1, None)}), (numbered, {"n": (1, None)}), (few_channels, {"batch": (1, None)}), (few_channels, {"batch": (1, 9)}), (fresh_states, {"batch": (1, None)}), (fresh_states, {"batch": (1, 9)}),
+    (parts_of_vectors, {"batch": (1, None)}), (parts_of_vectors, {"batch": (1, 70)}), (attention_models.attention, {"batch": (1, None), "seq": (5, 5)}),
 ]
 NEEDS_BOUND = prefix_models.NEEDS_BOUND + [
     (thirds, {"n": (3, None)}), (every_second, {"n": (3, None)}), (scanned_columns, {"n": (1, None)}),

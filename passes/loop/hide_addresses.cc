@@ -81,7 +81,8 @@ Stmt in_loop(const For& f) {
 }  // namespace
 
 Stmt hide_addresses(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt { return as<For>(x) && is_serial(x) ? in_loop(*as<For>(x)) : Stmt(); });
+  return rewrite(s, {},
+                 [](const Stmt& x) -> Stmt { return as<For>(x) && is_serial(x) ? in_loop(*as<For>(x)) : Stmt(); });
 }
 
 }  // namespace tc

@@ -15,8 +15,8 @@ std::string tile(int64_t steps, int64_t step, int64_t rows, int64_t apart) {
                acc = make_buffer("acc", DType::F32, {Dim(rows)}, Scope::Register);
   const Var k = make_var("k"), i = make_var("i");
   const Stmt add = store(acc, {Expr(i)}, load(x_k, {Expr(i) * Expr(apart)}), Op::Add);
-  return to_text(hide_addresses(
-      loop(k, steps, alias(x_k, x, Expr(k) * Expr(step), loop(i, rows, add, ForKind::Unroll)))));
+  return to_text(
+      hide_addresses(loop(k, steps, alias(x_k, x, Expr(k) * Expr(step), loop(i, rows, add, ForKind::Unroll)))));
 }
 bool hides(const std::string& text) { return text.find("hide_address") != std::string::npos; }
 

@@ -60,6 +60,7 @@ std::optional<Scheduled> schedule_finish_apart(const TemplateArgs& a) {
   Canonical sums = *a.canonical;
   sums.epilogue = load(sums.reduced, {});
   if (points(sums.raxes) < kFewestTerms || points(sums.axes) < kFewestResults) return {};
+  if (is_open(points(sums.axes))) return {};  // no memory would hold the sums
   ScheduleOptions asks = a.options;
   asks.planner = nullptr;
   const TemplateArgs plain{a.fn, &sums, a.constant_input, a.cpu, asks};
