@@ -143,6 +143,20 @@ def long_integer_cases():
     yield Case("long_dots_window", "y = Conv (x, w)", {"x": (1, 64, 16, 16)}, {"w": (4, 64, 16, 16)})
 
 
+def apart_cases():
+    """Costly functions of elements that do not lie side by side."""
+    for end in ("y = Tanh (v)", "y = Mish (v)", "e = Exp (v)\n d = Sigmoid (v)\n a = Add (e, d)\n y = Mul (a, v)"):
+        name = end[4:8].strip().lower()
+        yield Case(f"apart_behind_steps_{name}", f"v = Slice (x, s, e0, a0, t)\n {end}", {"x": (3, 5, 47)}, {"s": ints(-1), "e0": ints(-100), "a0": ints(2), "t": ints(-2)})
+        for mode in ("reflect", "edge", "wrap"):
+            yield Case(f"apart_{mode}_{name}", f"v = Pad <mode = \"{mode}\"> (x, p)\n {end}", {"x": (2, 3, 9, 14)}, {"p": ints(0, 0, 1, 3, 0, 0, 2, 2)})
+        yield Case(f"apart_at_positions_{name}", f"v = Gather <axis = 1> (x, i)\n {end}", {"x": (7, 30), "i": np.random.default_rng(4).integers(-30, 30, 21)})
+        yield Case(f"apart_resized_{name}", f"v = Resize <mode = \"nearest\"> (x, , r)\n {end}", {"x": (1, 3, 8, 12)}, {"r": np.array([1, 1, 1.5, 2.5], F32)})
+        yield Case(f"apart_shuffled_{name}", f"u = Reshape (x, s)\n w = Transpose <perm = [0, 3, 1, 2, 4]> (u)\n v = Reshape (w, t)\n {end}", {"x": (2, 45, 4)}, {"s": ints(2, 3, 3, 5, 4), "t": ints(2, 45, 4)})
+        yield Case(f"apart_halves_{name}", f"h = Cast <to = 10> (x)\n g = Slice (h, s, e0, a0, t)\n v = Cast <to = 1> (g)\n {end.replace('y =', 'z =')}\n y = Cast <to = 10> (z)", {"x": (5, 60)}, {"s": ints(0), "e0": ints(60), "a0": ints(1), "t": ints(3)}, bar=1e-3)
+        yield Case(f"apart_chosen_{name}", f"c = Greater (x, z)\n g = Gather <axis = 1> (x, i)\n w = Where (c, g, z)\n v = Abs (w)\n {end}", {"x": (6, 21), "z": (6, 21), "i": np.random.default_rng(5).integers(0, 21, 21)})
+
+
 def nothing_cases():
     """Tensors without elements on the way; the sum of nothing, its mean and its place are what NumPy says."""
     none = {"x": np.zeros((3, 0, 7), F32), "z": (3, 2, 7)}
@@ -202,4 +216,4 @@ def exchanged_cases():
 
 
 def cases():
-    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases(), *padded_row_cases(), *old_row_cases()]
+    return [*random_cases(), *wrapping_cases(), *absent_cases(), *whole_sum_cases(), *long_integer_cases(), *apart_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases(), *padded_row_cases(), *old_row_cases()]

@@ -77,7 +77,7 @@ MODELS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 # What one of the models at least has to be scheduled by; the others are for plans that a unit test makes.
 TEMPLATES = {
-    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "arg_rows", "transpose", "top_k", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence", "prefix_sums", "terms_in_range"},
+    "c": {"tile", "dots", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "arg_rows", "transpose", "top_k", "interleaved_store", "gathered_lanes", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence", "prefix_sums", "terms_in_range"},
     "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "stage", "attention", "prefix_scan", "recurrence", "sort"},
 }
 ONLY = {"halved": "cuda", "doubles": "c"}

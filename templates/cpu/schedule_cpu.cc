@@ -120,6 +120,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"interleaved_store",
      schedule_interleaved_store},  // results between those of other vectors: nearest resizing, depth to space
     {"shared_values", schedule_shared_values},              // samples at positions that all channels share
+    {"gathered_lanes", schedule_gathered_lanes},            // costly functions of elements that lie apart
     {"elementwise", schedule_elementwise},                  // no reduction
     {"streaming_attention", schedule_streaming_attention},  // over keys whose number is known at run time
     {"attention", schedule_attention},                      // scores, softmax, times the values: tile by tile

@@ -67,6 +67,9 @@ std::optional<Scheduled> schedule_arg_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);
 /// Declines reductions, others than f32, and results that are not 2 to 4 interleaved vectors.
 std::optional<Scheduled> schedule_interleaved_store(const TemplateArgs& a);
+/// Costly functions of elements that lie apart. Declines reductions, what vectors can read as it lies, and costly functions that have no
+/// vector form.
+std::optional<Scheduled> schedule_gathered_lanes(const TemplateArgs& a);
 /// Declines functions in which no position, or nothing that costs, is shared by all channels.
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 /// Declines reductions and what has no canonical form.
