@@ -62,6 +62,7 @@ MODELS = {
     "places": ("g (float[2, 5, 12, 13] x) => (float[2, 5, 10, 11] y, int64[2, 5, 10, 11] i) { y, i = MaxPool <kernel_shape = [3, 3]> (x) }", []),
     "cache": ("g (float[1, 4, 3, 16] q, float[1, 2, 150, 16] k, float[1, 2, 150, 16] v, int64[1] n) => (float[1, 4, 3, 16] y) { y = Attention(q, k, v, , , , n) }", []),
     "overlapping": ("g (float[1, 27, 400] x) => (float[1, 3, 22, 22] y) <int64[2] i = {22, 22}, int64[2] b = {3, 3}> { y = Col2Im(x, i, b) }", []),
+    "apart": ("g (float[80, 30, 40] x) => (float[80, 30, 13] y) <int64[1] s = {1}, int64[1] e = {40}, int64[1] a = {2}, int64[1] t = {3}> { v = Slice(x, s, e, a, t)  y = Tanh(v) }", []),
     "running": ("g (float[3, 200] x, int64 a) => (float[3, 200] y) <int64 a = {1}> { y = CumSum(x, a) }", []),
     "order": ("g (float[6, 200] x, int64[1] k) => (float[6, 200] v, int64[6, 200] i) <int64[1] k = {200}> { v, i = TopK(x, k) }", []),
     "extremes": ("g (float[6, 300] x) => (int64[6] y) { y = ArgMax <axis = 1, keepdims = 0> (x) }", []),
