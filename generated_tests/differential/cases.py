@@ -198,6 +198,16 @@ def move_cases():
                    {"x": (9, size), "w": (5, size), "c": (9, 1)}, edges)
         yield Case(f"scatter_of_outer_{size}", """p = Sub (a, b)\n q = Cast <to = 1> (p)\n y = ScatterND <reduction = "max"> (x, i, q)""",
                    {"x": (9, 4, size), "a": (5, 4, 1), "b": (5, 1, size)}, edges)
+    r = np.random.default_rng(11)
+    for how, n, e, row in (("add", 150, 400, (64,)), ("max", 140, 300, (71,)), ("min", 90, 90, (7, 13)), ("mul", 300, 301, (48,)), ("add", 400, 3000, (96,))):
+        at = r.integers(-n, n, (e, 1))
+        yield Case(f"scatter_rows_{how}_{n}", f"y = ScatterND <reduction = \"{how}\"> (x, i, u)", {"x": (n, *row), "u": (r.random((e, *row)) + 0.5).astype(np.float32), "i": at})
+        if len(row) == 1:
+            yield Case(f"messages_{how}_{n}", f"""h = Relu (x)\n m = Gather (h, f)\n p = Mul (m, w)\n t = Expand (i, s)\n q = ScatterElements <reduction = "{how}"> (z, t, p)\n y = Tanh (q)""",
+                       {"x": (n, *row), "f": at[::-1, 0].copy(), "i": at, "w": (r.random((e, 1)) + 0.5).astype(np.float32), "z": (n, *row)}, {"s": ints(e, *row)}, too_large=n == 400)
+    yield Case("scatter_rows_of_two", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": (9, 17, 64), "u": (333, 64), "i": np.stack([r.integers(-9, 9, 333), r.integers(-17, 17, 333)], 1)})
+    yield Case("scatter_rows_of_integers", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": np.arange(200 * 60, dtype=np.int32).reshape(200, 60), "u": r.integers(-9, 9, (500, 60), dtype=np.int32), "i": r.integers(0, 200, (500, 1))})
+    yield Case("scatter_rows_of_doubles", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": r.random((200, 60)), "u": r.random((500, 60)), "i": r.integers(0, 200, (500, 1))})
     yield Case("scatter_elements_of_sums", """p = Add (u, v)\n y = ScatterElements <axis = 1> (x, i, p)""", {"x": (6, 33), "u": (6, 4), "v": (4,), "i": np.array([[0, 7, 32, 5]] * 6)})
     for n in (16, 37, 100):
         yield Case(f"pairs_apart_{n}", "a = Transpose <perm = [0,2,1]> (x)\n y = Abs (a)", {"x": (3, n, 2)})

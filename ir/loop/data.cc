@@ -39,6 +39,15 @@ std::optional<int> count_bits(const Expr& e) {
   return std::max(1, width(std::max(*limit(a), *limit(inner))));
 }
 
+/// A number of at most 32 bits, in memory that the kernel has for itself: its bits; nothing if it is none.
+std::optional<int> own_bits(const Expr& e) {
+  const Cast* c = e->dtype == DType::I64 ? as<Cast>(e) : nullptr;
+  const Load* n = c ? as<Load>(c->value) : nullptr;
+  if (!n || n->buffer->scope != Scope::Workspace || !is_int(n->buffer->dtype) || info(n->buffer->dtype).bits > 32)
+    return std::nullopt;
+  return info(n->buffer->dtype).bits;
+}
+
 /// How many bits of an expression come from memory; 0: none. What loop variables and sizes add is a place in memory.
 class DataBits {
  public:
@@ -84,7 +93,7 @@ class DataBits {
 bool holds_data(const Expr& e, const DataVars& vars) { return DataBits(vars).of(e) > kMostBits; }
 
 void note_name(DataVars& vars, const Var& name, const Expr& value) {
-  const int bits = count_bits(value).value_or(DataBits(vars).of(value));
+  const int bits = count_bits(value).value_or(own_bits(value).value_or(DataBits(vars).of(value)));
   if (bits > 0) vars.bits[name.get()] = bits;
 }
 

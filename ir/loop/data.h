@@ -18,8 +18,8 @@ struct DataVars {
 /// Does the value come from memory, or from a name of `vars`, such that arithmetic on it may wrap, or from a name of another type than
 /// integers that count? What Op::Index has checked is a count.
 bool holds_data(const Expr& e, const DataVars& vars = {});
-/// Notes a name for `value` if numbers in memory decide it. One that is clamped to constants has few bits: arithmetic on it does not
-/// wrap as long as these are not multiplied too often.
+/// Notes a name for `value` if numbers in memory decide it. One that is clamped to constants has few bits, and so has one of 32 bits
+/// that the kernel itself has stored: arithmetic on it does not wrap as long as these are not multiplied too often.
 void note_name(DataVars& vars, const Var& name, const Expr& value);
 
 /// All such names in `s`.

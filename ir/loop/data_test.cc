@@ -30,6 +30,19 @@ TEST(Data, CountsAreNumbersInMemoryOfFewBits) {
   EXPECT_FALSE(is_data(clamped(0, kOpenSize))) << "a size without an upper bound";
 }
 
+TEST(Data, WhatTheKernelStoredHasTheBitsOfItsType) {
+  const Var n = make_var("n"), i = make_var("i");
+  const auto is_data = [&](DType type, Scope scope, const Expr& value) {
+    DataVars vars;
+    note_name(vars, n, cast(DType::I64, load(make_buffer("order", type, {Dim(7)}, scope), {Expr(i)})));
+    return holds_data(value, vars);
+  };
+  EXPECT_FALSE(is_data(DType::I32, Scope::Workspace, Expr(n) * Expr(16) + Expr(i)));
+  EXPECT_TRUE(is_data(DType::I32, Scope::Workspace, Expr(n) * Expr(n) * Expr(n))) << "96 bits";
+  EXPECT_TRUE(is_data(DType::I64, Scope::Workspace, Expr(n) * Expr(16)));
+  EXPECT_TRUE(is_data(DType::I32, Scope::Global, Expr(n) * Expr(16))) << "an operand";
+}
+
 TEST(Data, SizesOfTheCallersAreCounts) {
   const Buffer n = make_buffer("n", DType::I64, {});
   const DataVars vars = {{}, {n.get()}};

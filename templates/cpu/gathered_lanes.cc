@@ -175,8 +175,8 @@ class Builder {
   Stmt from_the_first(const Stmt& s) const {
     return rewrite(s, [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
-      const bool gathered = l && std::any_of(g_.arrays.begin(), g_.arrays.end(),
-                                             [&](const Gathered& t) { return t.array == l->buffer; });
+      const bool gathered =
+          l && std::any_of(g_.arrays.begin(), g_.arrays.end(), [&](const Gathered& t) { return t.array == l->buffer; });
       return gathered ? load(l->buffer, {ramp(0)}) : Expr();
     });
   }

@@ -62,8 +62,9 @@ TEST(CpuGatheredLanes, ElementsThatOnlySomeLanesHave) {
 TEST(CpuGatheredLanes, Parallel) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {300, 600});
-  expect_gathered(
-      b.take(b.compute("y", {300, 290}, [&](const Exprs& i) { return costly(load(x, {i[0], i[1] * 2})); })));
+  expect_gathered(b.take(b.compute("y", {300, 290}, [&](const Exprs& i) {
+    return costly(load(x, {i[0], i[1] * 2}));
+  })));
 }
 
 TEST(CpuGatheredLanes, LeavesOthersAlone) {

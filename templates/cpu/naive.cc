@@ -106,7 +106,7 @@ Cost cost_of(const Stmt& s) {
 // A status word is one for all threads, and so is the arena of texts.
 void share_nests(Schedule& loops, const TensorFn& fn) {
   if (std::none_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Nest; }) ||
-      raises_status(loops.body()) || makes_strings(loops.body()))
+      makes_strings(loops.body()))
     return;
   std::vector<Var> outermost;
   walk(loops.body(), [&](const Stmt& s) {
@@ -114,7 +114,7 @@ void share_nests(Schedule& loops, const TensorFn& fn) {
     if (!f) return true;
     const auto n = as_const_int(f->extent);
     const Cost each = cost_of(f->body);
-    if (f->kind == ForKind::Serial && n && *n > 1 && each.work * *n >= kParallelThreshold &&
+    if (f->kind == ForKind::Serial && n && *n > 1 && !raises_status(f->body) && each.work * *n >= kParallelThreshold &&
         each.bytes <= kMostShared / *n)
       outermost.push_back(f->var);
     return false;
@@ -189,6 +189,21 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
       },
       false);
   return with_steps(a, loops);
+}
+
+Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what) {
+  Schedule loops(fn, a.options, a.constant_input);
+  a.plan.steps(
+      loops,
+      [&](Schedule& s) {
+        share_nests(s, fn);
+        vectorize_innermost(s);
+      },
+      false);
+  Scheduled s = with_steps(a, loops);
+  if (loops.only({"parallel", "vectorize"})) s.description = what;
+  s.family = family;
+  return s;
 }
 
 Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {

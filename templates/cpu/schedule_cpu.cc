@@ -128,6 +128,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"open_rows", schedule_tiles_of_rows},                  // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
     {"terms_in_range", schedule_terms_in_range},            // sums of terms that only a part of a row has
+    {"scatter_rows", schedule_scatter_rows},                // rows that are added where data says
     {"prefix_sums", schedule_prefix_sums},                  // sums of which each goes on from the one before it
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"few_columns", schedule_few_columns},                  // sums of products of two or three columns, of bytes of one

@@ -89,11 +89,16 @@ std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
 /// Functions of which stages in front of a sum have no upper bound: these are computed where they are read. Declines where one would
 /// have to be stored.
 std::optional<Scheduled> schedule_inlined(const TemplateArgs& a);
+/// Updates in rows that are joined with the rows of a result that data say. Declines others, updates that replace what is there, and
+/// results that stay in the first cache or have few updates.
+std::optional<Scheduled> schedule_scatter_rows(const TemplateArgs& a);
 /// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 /// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
 /// step is possible.
 std::optional<Scheduled> schedule_sketch(const TemplateArgs& a);
+/// `fn`, which computes what a.fn does by a nest of other loops: what threads may share of them, vectors innermost. `what`: says so.
+Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what);
 /// What becomes of the loops of a.fn after these steps.
 Scheduled with_steps(const TemplateArgs& a, const Schedule& loops);
 

@@ -1,0 +1,93 @@
+// Updates that are sorted by their rows give the bits of those that come in order: sums, extremes, positions of one and of two axes.
+#include "ir/ops/helpers.h"
+#include "templates/cpu/test_schedule.h"
+
+namespace tc::scatter_rows_test {
+namespace {
+
+// y = data, then for e: y[at[e], ..] = y[at[e], ..] op u[e, ..]; `places`: so many leading axes are positions.
+testing::TestFunction scattered(const Dims& dims, int64_t count, size_t places, std::optional<Op> op,
+                                DType type = DType::F32) {
+  Dims row(dims.begin() + long(places), dims.end()), updates = row;
+  updates.insert(updates.begin(), count);
+  const Buffer data = make_buffer("data", type, to_shape(dims)),
+               at = make_buffer("at", DType::I64, to_shape({count, int64_t(places)})),
+               u = make_buffer("u", type, to_shape(updates)), y = make_buffer("y", type, to_shape(dims));
+  testing::TestFunction f;
+  f.fn.inputs = {data, at, u};
+  f.fn.outputs = {y};
+  Stage s;
+  s.kind = Stage::Kind::Nest;
+  s.outputs = {y};
+  const Stmt copy = tc::for_each_index(dims, [&](const Exprs& i) { return store(y, i, load(data, i)); });
+  s.nest = seq({copy, tc::for_each_index(updates, [&](const Exprs& i) {
+                  Exprs to;
+                  for (size_t d = 0; d < places; d++)
+                    to.push_back(apply(Op::Index, {load(at, {i[0], Expr(int64_t(d))}), Expr(dims[d])}));
+                  to.insert(to.end(), i.begin() + 1, i.end());
+                  return store(y, to, load(u, i), op);
+                })});
+  f.fn.stages = {s};
+  f.constant = {false, false, false};
+  return f;
+}
+
+// Some rows have many updates, some none; every third position counts from the end.
+Constant positions(const Dims& dims, int64_t count, size_t places) {
+  MutableTensor t = new_tensor(DType::I64, {count, int64_t(places)});
+  for (int64_t e = 0; e < count; e++)
+    for (size_t d = 0; d < places; d++) {
+      const int64_t n = dims[d], k = (e * e * 7 + e * int64_t(d + 3)) % n;
+      t.as<int64_t>()[e * int64_t(places) + int64_t(d)] = e % 3 == 2 ? k - n : k;
+    }
+  return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+void expect_sorted(const Dims& dims, int64_t count, size_t places, Op op, DType type = DType::F32) {
+  const testing::TestFunction f = scattered(dims, count, places, op, type);
+  const Constant data = testing::small_integers(dims, 3, type);
+  const Constant updates = testing::small_integers(static_dims(f.fn.inputs[2]->shape), 5, type);
+  for (const char* cpu : {"generic", "x86-64-v3", "x86-64-v4"})
+    testing::expect_equal(f, "scatter_rows", cpu, {data, positions(dims, count, places), updates});
+}
+
+TEST(CpuScatterRows, SumsAndExtremes) {
+  for (const Op op : {Op::Add, Op::Mul, Op::Max, Op::Min}) expect_sorted({150, 64}, 400, 1, op);
+}
+
+TEST(CpuScatterRows, RowsThatFillNoVectors) {
+  expect_sorted({130, 71}, 257, 1, Op::Add);
+  expect_sorted({90, 7, 5, 3}, 180, 1, Op::Add);
+  expect_sorted({170, 50}, 170, 1, Op::Add);
+}
+
+TEST(CpuScatterRows, PositionsOfTwoAxes) {
+  expect_sorted({13, 11, 64}, 500, 2, Op::Add);
+  expect_sorted({3, 50, 6, 10}, 333, 2, Op::Max);
+}
+
+TEST(CpuScatterRows, IntegersToo) { expect_sorted({150, 64}, 400, 1, Op::Add, DType::I32); }
+
+TEST(CpuScatterRows, ThreadsShareRows) {
+  const testing::TestFunction f = scattered({300, 256}, 900, 1, Op::Add);
+  const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"));
+  EXPECT_EQ(s.family, "scatter_rows");
+  EXPECT_NE(to_text(s.body).find("parallel"), std::string::npos) << to_text(s.body);
+}
+
+TEST(CpuScatterRows, LeavesOthersAlone) {
+  const auto family = [](const testing::TestFunction& f) {
+    return schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4")).family;
+  };
+  EXPECT_EQ(family(scattered({300, 256}, 900, 1, {})), "naive") << "the last one stays";
+  EXPECT_EQ(family(scattered({300, 256}, 200, 1, Op::Add)), "naive") << "rows without updates";
+  EXPECT_EQ(family(scattered({300, 40}, 900, 1, Op::Add)), "naive") << "short rows";
+  EXPECT_EQ(family(scattered({30, 64}, 900, 1, Op::Add)), "naive") << "the first cache holds them";
+  ScheduleOptions open;
+  open.open_axes = {0};
+  const testing::TestFunction f = scattered({300, 256}, 900, 1, Op::Add);
+  EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"), open).family, "naive");
+}
+
+}  // namespace
+}  // namespace tc::scatter_rows_test
