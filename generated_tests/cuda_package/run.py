@@ -35,7 +35,8 @@ def emit(model, out, target, *flags, **options):
 
 
 def build(package, folder, *flags):
-    for command in (["cmake", "-S", package, "-B", folder, "-DTC_CUDA_ON_CPU=ON", *flags], ["cmake", "--build", folder, "--parallel", "2"]):
+    once = f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};{HERE.parent / 'python' / 'compile_once.py'};{folder.parent / 'objects'}"
+    for command in (["cmake", "-S", package, "-B", folder, "-DTC_CUDA_ON_CPU=ON", once, *flags], ["cmake", "--build", folder, "--parallel", "2"]):
         result = run(*command)
         if result.returncode:
             check(f"build {package.name} {' '.join(flags)}", False, last_line(result))

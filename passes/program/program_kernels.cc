@@ -1,9 +1,11 @@
 // The calls of build_program: the function of a node, without its scalars and with names of its own, which nodes that mean the
 // same share, and the operands that a call gives its kernel (compile_kernel.cc).
 #include <algorithm>
+#include <cstring>
 
 #include "ir/identity.h"
 #include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/print.h"
 #include "ir/loop/raises.h"
 #include "ir/loop/visit.h"
@@ -18,6 +20,27 @@ namespace tc {
 
 namespace {
 
+// Are all elements the same, as those of a tensor that is filled before data says where it changes? Weights that happen to be equal
+// before a training stay weights.
+bool fills_a_nest(const TensorFn& fn, const TensorData& c) {
+  const bool nest =
+      std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Nest; });
+  if (!nest || c.size() < 2 || info(c.dtype).bits % 8 != 0) return false;
+  const size_t one = size_t(info(c.dtype).bytes);
+  return std::memcmp(c.bytes.get(), c.bytes.get() + one, (size_t(c.size()) - 1) * one) == 0;
+}
+
+// Does a nest name it otherwise than by reading elements?
+bool is_read_only_by_element(const TensorFn& fn, const Buffer& b) {
+  return std::none_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) {
+    const auto without_reads = [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      return l && l->buffer == b ? (is_float(b->dtype) ? make_float(b->dtype, 0) : make_int(b->dtype, 0)) : Expr();
+    };
+    return s.nest && uses_buffer(rewrite(s.nest, without_reads), b);
+  });
+}
+
 // Scalars become literals of the function, unless they are its results, too, which are copies of memory; what is left of
 // the operands is returned.
 TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
@@ -30,7 +53,9 @@ TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
     const DType t = fn.inputs[i]->dtype;
     const bool number = is_float(t) || is_int(t) || t == DType::Bool;
     const bool is_result = std::find(fn.outputs.begin(), fn.outputs.end(), fn.inputs[i]) != fn.outputs.end();
-    if (c && number && c->size() == 1 && !is_result) {
+    const bool uniform =
+        c && number && (c->size() == 1 || (fills_a_nest(fn, *c) && is_read_only_by_element(fn, fn.inputs[i])));
+    if (uniform && !is_result) {
       literals[fn.inputs[i].get()] = is_float(t) ? make_float(t, c->as_double(0)) : make_int(t, c->as_int(0));
     } else {
       r.inputs.push_back(fn.inputs[i]);

@@ -68,6 +68,20 @@ TEST(Kernels, TablesOfFunctionsWithoutOperands) {
   EXPECT_EQ(p.weights[0].name.raw(), "y");
 }
 
+// What updates are added to is often zero everywhere: a number, not a tensor that takes memory. Equal weights stay weights: others may
+// come in their place.
+TEST(Kernels, WhatScattersFillIsANumber) {
+  const char* scatter = R"(g (int64[9,1] i, float[9,8] u) => (float[40,8] y) <float[1] zero = {0}, int64[2] n = {40,8}> {
+    z = Expand (zero, n)  y = ScatterND <reduction = "add"> (z, i, u) })";
+  EXPECT_TRUE(program_of(scatter).weights.empty());
+  const char* sum =
+      R"(g (float[9,4] x) => (float[9,4] y) <float[4] w = {1, 1, 1, 1}> { a = Exp (x)  y = Mul (a, w) })";
+  EXPECT_EQ(program_of(sum).weights.size(), 1u);
+  const char* uneven = R"(g (int64[9,1] i, float[9] u) => (float[4] y) <float[4] z = {0, 0, 0, 1}> {
+    y = ScatterND <reduction = "add"> (z, i, u) })";
+  EXPECT_EQ(program_of(uneven).weights.size(), 1u);
+}
+
 // What a scan passes through is a constant, and its view a copy of that: a function whose result is its operand.
 TEST(Kernels, AScalarThatIsTheResultStaysAnOperand) {
   const Program p = program_of(R"(g (float[2,3] x) => (int64[1] f, int64[1] y, float[2,3] o)
