@@ -71,11 +71,11 @@ TEST(Kernels, TablesOfFunctionsWithoutOperands) {
 // What updates are added to is often zero everywhere: a number, not a tensor that takes memory. Equal weights stay weights: others may
 // come in their place.
 TEST(Kernels, WhatScattersFillIsANumber) {
-  const char* scatter = R"(g (int64[9,1] i, float[9,8] u) => (float[40,8] y) <float[1] zero = {0}, int64[2] n = {40,8}> {
+  const char* scatter =
+      R"(g (int64[9,1] i, float[9,8] u) => (float[40,8] y) <float[1] zero = {0}, int64[2] n = {40,8}> {
     z = Expand (zero, n)  y = ScatterND <reduction = "add"> (z, i, u) })";
   EXPECT_TRUE(program_of(scatter).weights.empty());
-  const char* sum =
-      R"(g (float[9,4] x) => (float[9,4] y) <float[4] w = {1, 1, 1, 1}> { a = Exp (x)  y = Mul (a, w) })";
+  const char* sum = R"(g (float[9,4] x) => (float[9,4] y) <float[4] w = {1, 1, 1, 1}> { a = Exp (x)  y = Mul (a, w) })";
   EXPECT_EQ(program_of(sum).weights.size(), 1u);
   const char* uneven = R"(g (int64[9,1] i, float[9] u) => (float[4] y) <float[4] z = {0, 0, 0, 1}> {
     y = ScatterND <reduction = "add"> (z, i, u) })";

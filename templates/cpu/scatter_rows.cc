@@ -5,7 +5,7 @@
 //                                                 y[n, ..] = data[n, ..]
 //                                                 for e of row n in order: y[n, ..] += u[e, ..]
 //
-// Each element takes its updates in the definition's order, so that its bits are the same.
+// Positions that an update reads at are checked where it is sorted, and kept beside it. Each element takes its updates in the definition's order, so that its bits are the same.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -24,7 +24,7 @@ struct ScatterRows {
   const For* updates = nullptr;
   std::vector<const For*> inner;  // along a row
   const Store* update = nullptr;
-  size_t placed = 0;     // so many leading axes of the result are positions that data says
+  size_t placed = 0;                     // so many leading axes of the result are positions that data says
   int64_t rows = 1, count = 0, row = 1;  // of the result, of updates, elements of one
 };
 
@@ -54,8 +54,7 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
   m.copy = store_inside(both->list[0], m.copied);
   m.update = store_inside(both->list[1], m.inner);
   if (!m.copy || !m.update || m.inner.size() < 2) return {};
-  if (m.copy->buffer != y || m.copy->reduce || m.update->buffer != y || !m.update->reduce)
-    return {};
+  if (m.copy->buffer != y || m.copy->reduce || m.update->buffer != y || !m.update->reduce) return {};
   m.updates = m.inner[0];
   m.inner.erase(m.inner.begin());
   const size_t rank = y->shape.size();
@@ -64,8 +63,7 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
   for (size_t d = 0; d < rank; d++) {
     if (!is_var(m.copy->index[d], m.copied[d]->var)) return {};
     const Expr& at = m.update->index[d];
-    if (d < m.placed ? uses_any(at, m.inner) || !uses_var(at, m.updates->var)
-                     : !is_var(at, m.inner[d - m.placed]->var))
+    if (d < m.placed ? uses_any(at, m.inner) || !uses_var(at, m.updates->var) : !is_var(at, m.inner[d - m.placed]->var))
       return {};
     (d < m.placed ? m.rows : m.row) *= *as_const_int(m.copied[d]->extent);
   }
@@ -85,11 +83,44 @@ class Builder {
   explicit Builder(const ScatterRows& m) : m_(m) {
     first_ = make_buffer("first", DType::I32, {Dim(m.rows + 2)}, Scope::Workspace);
     order_ = make_buffer("order", DType::I32, {Dim(m.count)}, Scope::Workspace);
+    find_positions();
+    value_ = rewrite(m.update->value, [&](const Expr& x) -> Expr {
+      for (const Position& p : positions_)
+        if (structurally_equal(p.at, x)) return p.name;
+      return {};
+    });
+    if (!uses_var(value_, m.updates->var)) order_ = nullptr;
   }
 
-  Stmt build() const { return alloc(first_, alloc(order_, seq({sort(), rows()}))); }
+  Stmt build() const {
+    Stmt body = seq({sort(), rows()});
+    for (const Position& p : positions_) body = alloc(p.kept, body);
+    if (order_) body = alloc(order_, body);
+    return alloc(first_, body);
+  }
 
  private:
+  // Where in a tensor an update reads, as data says: in the order of the updates.
+  struct Position {
+    Expr at;  // over the updates' variable
+    Buffer kept;
+    Var name;
+  };
+
+  void find_positions() {
+    walk(m_.update->value, [&](const Expr& e) {
+      const Apply* a = as<Apply>(e);
+      if (!a || a->op != Op::Index) return true;
+      const auto n = as_const_int(a->args[1]);
+      const bool known = std::any_of(positions_.begin(), positions_.end(),
+                                     [&](const Position& p) { return structurally_equal(p.at, e); });
+      if (!known && n && *n <= INT32_MAX && !uses_any(e, m_.inner))
+        positions_.push_back(
+            {e, make_buffer("from", DType::I32, {Dim(m_.count)}, Scope::Workspace), make_var("source")});
+      return false;
+    });
+  }
+
   // The number of the row that update `e` goes to.
   Expr row_of(const Expr& e) const {
     Expr n = 0;
@@ -103,14 +134,16 @@ class Builder {
     const Expr one = make_int(type, 1);
     const Var i = make_var("i"), n = make_var("n"), counted = make_var("e"), e = make_var("e"), at = make_var("at"),
               place = make_var("place", type);
-    const Stmt put = seq({store(order_, {position(place)}, cast(type, Expr(e))),
-                          store(first_, {Expr(at)}, Expr(place) + one)});
-    return seq({loop(i, m_.rows + 2, store(first_, {Expr(i)}, make_int(type, 0))),
-                loop(counted, m_.updates->extent, store(first_, {row_of(counted) + Expr(2)}, one, Op::Add)),
-                loop(n, m_.rows - 1, store(first_, {Expr(n)}, load(first_, {Expr(n) - Expr(1)}), Op::Add),
-                     ForKind::Serial, 3),
-                loop(e, m_.updates->extent,
-                     let(at, row_of(e) + Expr(1), let(place, load(first_, {Expr(at)}), put)))});
+    Stmts put;
+    if (order_) put.push_back(store(order_, {position(place)}, cast(type, Expr(e))));
+    for (const Position& p : positions_)
+      put.push_back(store(p.kept, {position(place)}, cast(type, substitute(p.at, {{m_.updates->var.get(), Expr(e)}}))));
+    put.push_back(store(first_, {Expr(at)}, Expr(place) + one));
+    return seq(
+        {loop(i, m_.rows + 2, store(first_, {Expr(i)}, make_int(type, 0))),
+         loop(counted, m_.updates->extent, store(first_, {row_of(counted) + Expr(2)}, one, Op::Add)),
+         loop(n, m_.rows - 1, store(first_, {Expr(n)}, load(first_, {Expr(n) - Expr(1)}), Op::Add), ForKind::Serial, 3),
+         loop(e, m_.updates->extent, let(at, row_of(e) + Expr(1), let(place, load(first_, {Expr(at)}), seq(put))))});
   }
 
   Stmt rows() const {
@@ -122,9 +155,10 @@ class Builder {
       n = n * Expr(*as_const_int(m_.copied[d]->extent)) + Expr(at.back());
     }
     const Expr begin = position(load(first_, {n})), end = position(load(first_, {n + Expr(1)}));
-    const Stmt updates =
-        loop(k, end - begin, let(e, position(load(order_, {Expr(k)})), one_update(at, e)), ForKind::Serial, begin);
-    Stmt body = seq({one_copy(at), updates});
+    Stmt update = one_update(at, e);
+    for (const Position& p : positions_) update = let(p.name, position(load(p.kept, {Expr(k)})), update);
+    if (order_) update = let(e, position(load(order_, {Expr(k)})), update);
+    Stmt body = seq({one_copy(at), loop(k, end - begin, update, ForKind::Serial, begin)});
     for (size_t d = m_.placed; d-- > 0;) body = loop(at[d], m_.copied[d]->extent, body);
     return body;
   }
@@ -137,7 +171,8 @@ class Builder {
     return along(std::vector<const For*>(m_.copied.begin() + long(m_.placed), m_.copied.end()), to, *m_.copy, at);
   }
   Stmt one_update(const std::vector<Var>& at, const Var& e) const {
-    return along(m_.inner, {{m_.updates->var.get(), Expr(e)}}, *m_.update, at);
+    return along(m_.inner, {{m_.updates->var.get(), Expr(e)}}, {m_.update->buffer, {}, value_, m_.update->reduce, {}},
+                 at);
   }
 
   // `s` in loops of its own along a row, which is at `at`.
@@ -155,7 +190,9 @@ class Builder {
   }
 
   const ScatterRows& m_;
-  Buffer first_, order_;
+  Buffer first_, order_;  // null: nothing but positions is read of an update
+  Expr value_;            // of an element, by the names of positions
+  std::vector<Position> positions_;
 };
 
 }  // namespace
@@ -166,7 +203,8 @@ std::optional<Scheduled> schedule_scatter_rows(const TemplateArgs& a) {
   if (!m || !pays(*m)) return {};
   TensorFn sorted = a.fn;
   sorted.stages[0].nest = Builder(*m).build();
-  return schedule_nest(a, sorted, "scatter_rows", "updates sorted by the rows that they go to, vectors along the innermost axis");
+  return schedule_nest(a, sorted, "scatter_rows",
+                       "updates sorted by the rows that they go to, vectors along the innermost axis");
 }
 
 }  // namespace tc

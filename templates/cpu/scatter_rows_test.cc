@@ -68,6 +68,30 @@ TEST(CpuScatterRows, PositionsOfTwoAxes) {
 
 TEST(CpuScatterRows, IntegersToo) { expect_sorted({150, 64}, 400, 1, Op::Add, DType::I32); }
 
+// Messages from other rows, with a weight or as they are: where they come from is checked before threads share the rows.
+TEST(CpuScatterRows, UpdatesFromPositions) {
+  for (const bool weighted : {true, false}) {
+    testing::TestFunction f = scattered({300, 256}, 400, 1, Op::Add);
+    const Buffer from = make_buffer("from", DType::I64, to_shape({400, 1})),
+                 x = make_buffer("x", DType::F32, to_shape({60, 256}));
+    f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      if (!l || l->buffer->name != "u") return {};
+      const Expr other = load(x, {apply(Op::Index, {load(from, {l->index[0], Expr(0)}), Expr(60)}), l->index[1]});
+      return weighted ? other * e : other;
+    });
+    f.fn.inputs.insert(f.fn.inputs.end(), {from, x});
+    f.constant.insert(f.constant.end(), {false, false});
+    const std::vector<Constant> in = {testing::small_integers({300, 256}, 3), positions({300}, 400, 1),
+                                      testing::small_integers({400, 256}, 5), positions({60}, 400, 1),
+                                      testing::small_integers({60, 256}, 7)};
+    for (const char* cpu : {"generic", "x86-64-v4"}) testing::expect_equal(f, "scatter_rows", cpu, in);
+    const std::string text = to_text(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4")).body);
+    EXPECT_NE(text.find("parallel"), std::string::npos) << text;
+    EXPECT_EQ(text.find("order") != std::string::npos, weighted) << text;
+  }
+}
+
 TEST(CpuScatterRows, ThreadsShareRows) {
   const testing::TestFunction f = scattered({300, 256}, 900, 1, Op::Add);
   const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"));
