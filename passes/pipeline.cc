@@ -26,6 +26,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"combine_parallel_dense", 2, combine_parallel_dense, "makes one matrix product of several of the same operand"},
       {"combine_parallel_conv2d", 2, combine_parallel_conv2d,
        "makes one convolution of several of the same operand that leave vectors partly empty"},
+      {"subpixel_convolution", 1, subpixel_convolution,
+       "makes channels of what lies between the elements of a transposed convolution, on a GPU"},
       {"convert_layout", 1, convert_layout, "puts channels last around convolutions"},
       {"explicit_pad", 1, explicit_pad, "gives padding a node of its own"},
       {"simplify_expr", 1, simplify_expr, "lets the transpositions and reshapes of the last two meet"},

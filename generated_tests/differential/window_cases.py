@@ -1,4 +1,6 @@
 """Models of windows, edges and masks: what a vector meets at the border of a picture."""
+import zlib
+
 import numpy as np
 
 from case import Case, ints
@@ -161,6 +163,12 @@ def cases():
         shape = (c, out // (3 if "group" in more else 1), 4, 4)
         yield Case(f"deconvolution_to_{out}_of_{c}", f"a = Conv (x, v)\n t = ConvTranspose <{more}> (a, w, b)\n y = Tanh (t)", {"x": (2, 6, 5, 7)},
                    {"v": (c, 6, 1, 1), "w": shape, "b": (out,)})
+    for rank, c, out, k, more in ((2, 24, 3, (4, 4), "strides = [2,2], pads = [1,1,1,1]"), (2, 24, 5, (2, 2), "strides = [2,2]"), (2, 24, 4, (3, 3), "strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]"),
+                                  (2, 32, 6, (3, 5), "strides = [2,3], pads = [0,1,2,0], group = 2"), (2, 48, 2, (5, 4), "strides = [3,2], pads = [4,1,4,1]"), (1, 16, 3, (16,), "strides = [8], pads = [4,4]"),
+                                  (1, 40, 4, (5,), "strides = [3], output_padding = [2], group = 2"), (3, 24, 2, (2, 2, 2), "strides = [2,2,2]"), (2, 24, 3, (4, 4), "strides = [2,2], pads = [1,1,3,2]"),
+                                  (2, 16, 3, (6, 6), "strides = [2,2], auto_pad = \"SAME_UPPER\""), (2, 16, 3, (6, 6), "strides = [2,2], auto_pad = \"VALID\""), (2, 16, 3, (6, 6), "strides = [2,2], output_shape = [11,12]")):
+        g = 2 if "group" in more else 1
+        yield Case(f"subpixels_{rank}_{c}_{out}_{'x'.join(map(str, k))}_{zlib.crc32(more.encode()) % 1000}", f"a = Relu (x)\n t = ConvTranspose <{more}> (a, w, b)\n y = HardSwish (t)", {"x": (2, c, *(5, 7, 3)[:rank])}, {"w": (c, out // g, *k), "b": (out,)})
     yield Case("groups_to_few_channels", "a = Conv (x, v)\n y = Conv <pads = [1,1,1,1], group = 4> (a, w)", {"x": (1, 6, 9, 21)}, {"v": (96, 6, 1, 1), "w": (8, 24, 3, 3)})
     yield Case("signal_to_one_channel", "a = Conv <pads = [3,3]> (x, v)\n t = Conv <pads = [3,3]> (a, w, b)\n y = Tanh (t)", {"x": (1, 4, 131)}, {"v": (32, 4, 7), "w": (1, 32, 7), "b": (1,)})
     # Few columns of sums: what is costly behind them is computed in vectors of its own.

@@ -52,6 +52,7 @@ def parts_of_vectors(b):
     b.output(b.op("Gelu", b.op("Gemm", b.op("Reshape", x, b.ints(-1, 24)), b.weight(24, 6), b.weight(6)), domain="com.microsoft"))
     b.output(b.op("Sigmoid", b.op("Conv", z, b.weight(3, 16, 3, 3), b.weight(3), pads=[1, 1, 1, 1])))
     b.output(b.op("Tanh", b.op("ConvTranspose", z, b.weight(16, 3, 2, 2), strides=[2, 2])))
+    b.output(b.op("ConvTranspose", z, b.weight(16, 3, 4, 4), b.weight(3), strides=[2, 2], pads=[1, 1, 1, 1]))
     b.output(b.op("Softmax", b.op("MatMul", x, b.weight(24, 5)), axis=-1))
     keys, values = b.input("k", ["batch", 8, 5]), b.input("v", ["batch", 5, 8])
     b.output(b.op("MatMul", b.op("Softmax", b.op("MatMul", q, keys), axis=-1), values))

@@ -20,6 +20,7 @@ void simplify_expr(Graph& g, PassContext& cx);
 void fold_scale_axis(Graph& g, PassContext& cx);
 void combine_parallel_dense(Graph& g, PassContext& cx);
 void combine_parallel_conv2d(Graph& g, PassContext& cx);
+void subpixel_convolution(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void keep_axes_apart(Graph& g, PassContext& cx);
