@@ -221,7 +221,7 @@ def main():
             one_in *= options.one_in
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
-            flags = [*(SANITIZE if options.sanitize else ["-O2" if cpu == "native" else "-O1"]), "-ffp-contract=fast", *WINDOWS.get(compiler, [])]
+            flags = [*(SANITIZE if options.sanitize else ["-O1"]), "-ffp-contract=fast", *WINDOWS.get(compiler, [])]
             tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
             some = [case for case in chosen[turn % one_in::one_in] if runs_on(cpu, case)]
             groups = [some[k:k + batches.SIZE] for k in range(0, len(some), batches.SIZE)]

@@ -66,8 +66,8 @@ std::optional<Transposed> match(const Node& n, bool strict) {
   t.groups = n.attr_int("group", 1);
   t.channels = w[0], t.results = w[1];
   if (numbers_of(n, "dilations", t.rank(), 1) != Dims(t.rank(), 1) || product(w) == 0 || product(y) == 0) return {};
-  const Dims pads = n.attr_string("auto_pad", "NOTSET") == "VALID" ? Dims(2 * t.rank(), 0)
-                                                                   : numbers_of(n, "pads", 2 * t.rank(), 0);
+  const Dims pads =
+      n.attr_string("auto_pad", "NOTSET") == "VALID" ? Dims(2 * t.rank(), 0) : numbers_of(n, "pads", 2 * t.rank(), 0);
   for (size_t d = 0; d < t.rank(); d++) {
     const int64_t k = t.kernel[d], s = t.strides[d];
     if (k % s != 0 && strict) return {};

@@ -1,4 +1,5 @@
 // Updates that are sorted by their rows give the bits of those that come in order: sums, extremes, positions of one and of two axes.
+#include "ir/loop/visit.h"
 #include "ir/ops/helpers.h"
 #include "templates/cpu/test_schedule.h"
 
