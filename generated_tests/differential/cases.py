@@ -199,7 +199,7 @@ def move_cases():
         yield Case(f"scatter_of_outer_{size}", """p = Sub (a, b)\n q = Cast <to = 1> (p)\n y = ScatterND <reduction = "max"> (x, i, q)""",
                    {"x": (9, 4, size), "a": (5, 4, 1), "b": (5, 1, size)}, edges)
     r = np.random.default_rng(11)
-    for how, n, e, row in (("add", 150, 400, (64,)), ("max", 140, 300, (71,)), ("min", 90, 90, (7, 13)), ("mul", 300, 301, (48,)), ("add", 400, 3000, (96,))):
+    for how, n, e, row in (("add", 150, 400, (64,)), ("max", 140, 300, (71,)), ("min", 90, 90, (7, 13)), ("mul", 300, 301, (48,)), ("add", 400, 3000, (96,)), ("add", 120, 360, (100,)), ("add", 110, 333, (6, 24))):
         at = r.integers(-n, n, (e, 1))
         yield Case(f"scatter_rows_{how}_{n}", f"y = ScatterND <reduction = \"{how}\"> (x, i, u)", {"x": (n, *row), "u": (r.random((e, *row)) + 0.5).astype(np.float32), "i": at})
         if len(row) == 1:

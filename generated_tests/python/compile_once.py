@@ -2,12 +2,13 @@
 
 usage: CMAKE_CXX_COMPILER_LAUNCHER="PYTHON;compile_once.py;FOLDER": objects are kept in FOLDER under what they are made of.
 """
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from verdicts import digest_of
 
 PLACES = ("-o", "-MF", "-MT", "-MQ", "-I", "-isystem")  # words before paths, which change nothing of the object
 
@@ -16,8 +17,7 @@ def key_of(command, source):
     """What the object is made of: the words but those of places, the texts beside the source and in the package around it."""
     words = [word for before, word in zip(["", *command], command) if before not in PLACES and not word.startswith("-I") and word != str(source)]
     texts = sorted([*source.parent.glob("*.h"), *source.parent.parent.glob("tc_*.h"), source])
-    parts = [*(word.encode() for word in words), *(part for path in texts for part in (path.name.encode(), path.read_bytes()))]
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest()
+    return digest_of(words, {path.name: path.read_bytes() for path in texts})
 
 
 def main():

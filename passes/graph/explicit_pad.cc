@@ -59,13 +59,6 @@ Dims kernel_of(const Node& n) {
   return Dims(w.begin() + 2, w.end());
 }
 
-/// An attribute with one number per axis (pads: two); an empty list is as good as none, which is what the operators
-/// say.
-Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise) {
-  const Dims given = n.attr_ints(attr);
-  return given.empty() ? Dims(count, otherwise) : given;
-}
-
 /// What the windows reach beyond the input: derived from the sizes, so that auto_pad and ceil_mode are covered.
 std::optional<Pads> pads_of(const Node& n) {
   const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), kernel = kernel_of(n);

@@ -14,6 +14,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/inlined.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -95,18 +96,6 @@ bool is_plain(const TensorFn& fn) {
          });
 }
 
-/// Element `at` of `b`, computed from operands.
-Expr element(const TensorFn& fn, const Buffer& b, const Exprs& at) {
-  const Stage* s = producer(fn, b);
-  if (!s) return load(b, at);
-  VarMap to;
-  for (size_t k = 0; k < s->axes.size(); k++) to[s->axes[k].var.get()] = at[k];
-  return rewrite(substitute(s->values[0], to), [&](const Expr& x) -> Expr {
-    const Load* l = as<Load>(x);
-    return l && producer(fn, l->buffer) ? element(fn, l->buffer, l->index) : Expr();
-  });
-}
-
 bool is_quick(Op op) {
   constexpr Op kQuick[] = {Op::Neg, Op::Abs, Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max, Op::Index, Op::Eq,
                            Op::Ne,  Op::Lt,  Op::Le,  Op::Gt,  Op::Ge,  Op::And, Op::Or,  Op::Not};
@@ -140,7 +129,7 @@ bool may_compute(const Node& reader, size_t operand, const Node& made) {
   if (!read || read->loops.empty()) return false;
   const Var& inner = read->loops.back()->var;
   const VarRef* last = as<VarRef>(read->index.back());
-  return last && last->var == inner && is_quick(element(*made.fn, made.fn->outputs[0], read->index), inner);
+  return last && last->var == inner && is_quick(inlined(*made.fn, load(made.fn->outputs[0], read->index)), inner);
 }
 
 /// The nest with the elements' formulas in place of the elements, and no other stage.
@@ -148,7 +137,7 @@ TensorFn computed_inside(TensorFn fn) {
   Stage s = fn.stages.back();
   s.nest = rewrite(s.nest, [&](const Expr& x) -> Expr {
     const Load* l = as<Load>(x);
-    return l && l->buffer != s.outputs[0] && producer(fn, l->buffer) ? element(fn, l->buffer, l->index) : Expr();
+    return l && l->buffer != s.outputs[0] && producer(fn, l->buffer) ? inlined(fn, x) : Expr();
   });
   fn.stages = {std::move(s)};
   return fn;

@@ -70,6 +70,11 @@ void read_stored_as(TensorFn& fn, size_t input, DType t) {
 int rank_of(const Value* v) { return int(v->type.shape.size()); }
 Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
 
+Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise) {
+  const Dims given = n.attr_ints(attr);
+  return given.empty() ? Dims(count, otherwise) : given;
+}
+
 std::vector<int64_t> moved_axis(int64_t rank, int64_t from, int64_t to) {
   std::vector<int64_t> perm;
   for (int64_t d = 0; d < rank; d++)

@@ -29,6 +29,8 @@ Buffer stored_as(DType t, const Buffer& b);
 void read_stored_as(TensorFn& fn, size_t input, DType t);
 int rank_of(const Value* v);
 Dims dims_of(const Value* v);
+/// An attribute with one number per axis (pads: two); an empty list is as good as none, which is what the operators say.
+Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise);
 /// The perm of a Transpose that moves one axis, as numpy.moveaxis.
 std::vector<int64_t> moved_axis(int64_t rank, int64_t from, int64_t to);
 

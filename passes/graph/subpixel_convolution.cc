@@ -14,8 +14,6 @@
 // templates/cpu/subpixel.cc does this without a copy.
 //
 // Needs: folded constants, channels first. Leaves: Conv, Reshape, Transpose and Slice.
-#include <numeric>
-
 #include "ir/ops/contraction.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/op.h"
@@ -35,13 +33,6 @@ struct Transposed {
   int64_t channels = 0, results = 0, groups = 1;  // of the input, of the result of a group
   size_t rank() const { return kernel.size(); }
 };
-
-int64_t product(const Dims& d) { return std::accumulate(d.begin(), d.end(), int64_t(1), std::multiplies<>()); }
-
-Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise) {
-  const Dims given = n.attr_ints(attr);
-  return given.empty() ? Dims(count, otherwise) : given;
-}
 
 bool has_plain_pads(const Node& n) {
   const std::string automatic = n.attr_string("auto_pad", "NOTSET");
@@ -65,7 +56,8 @@ std::optional<Transposed> match(const Node& n, bool strict) {
   t.out = Dims(y.begin() + 2, y.end());
   t.groups = n.attr_int("group", 1);
   t.channels = w[0], t.results = w[1];
-  if (numbers_of(n, "dilations", t.rank(), 1) != Dims(t.rank(), 1) || product(w) == 0 || product(y) == 0) return {};
+  if (numbers_of(n, "dilations", t.rank(), 1) != Dims(t.rank(), 1) || num_elements(w) == 0 || num_elements(y) == 0)
+    return {};
   const Dims pads =
       n.attr_string("auto_pad", "NOTSET") == "VALID" ? Dims(2 * t.rank(), 0) : numbers_of(n, "pads", 2 * t.rank(), 0);
   for (size_t d = 0; d < t.rank(); d++) {
@@ -75,7 +67,7 @@ std::optional<Transposed> match(const Node& n, bool strict) {
     t.taps.push_back(ceil_quotient(k, s));
     t.positions.push_back(ceil_quotient(t.out[d] + pads[d] % s, s));
   }
-  const int64_t saved = product(t.kernel) - product(t.taps);
+  const int64_t saved = num_elements(t.kernel) - num_elements(t.taps);
   return t.channels / t.groups * saved >= kCopy ? std::optional(t) : std::nullopt;
 }
 
@@ -95,14 +87,14 @@ int64_t offset_in(const Dims& at, const Dims& extents) {
 /// The channel of the convolution for a result's channel and a subpixel: with the channels last, neighbours are of one subpixel, and
 /// the copy to its place moves them side by side. The results of a group are those of its own channels.
 int64_t channel_of(const Transposed& t, int64_t result, int64_t subpixel) {
-  return t.groups == 1 ? subpixel * t.results + result : result * product(t.strides) + subpixel;
+  return t.groups == 1 ? subpixel * t.results + result : result * num_elements(t.strides) + subpixel;
 }
 
 /// [channels, results, kernel]   ->   [results and subpixels, channels of a group, taps]
 Constant subpixel_weights(const Transposed& t, const Constant& w) {
   const size_t size = size_t(info(w->dtype).bytes);
-  const int64_t inside = t.channels / t.groups, taps = product(t.taps);
-  Dims dims = {t.groups * t.results * product(t.strides), inside};
+  const int64_t inside = t.channels / t.groups, taps = num_elements(t.taps);
+  Dims dims = {t.groups * t.results * num_elements(t.strides), inside};
   dims.insert(dims.end(), t.taps.begin(), t.taps.end());
   MutableTensor v = new_tensor(w->dtype, dims);
   Dims sub(t.rank(), 0);
@@ -116,11 +108,12 @@ Constant subpixel_weights(const Transposed& t, const Constant& w) {
         exists = exists && tap[d] < t.kernel[d];
       }
       if (!exists) continue;
+      const int64_t tap_at = offset_in(tap, t.kernel), sub_at = offset_in(sub, t.strides), u_at = offset_in(u, t.taps);
       for (int64_t c = 0; c < t.channels; c++)
         for (int64_t m = 0; m < t.results; m++) {
-          const int64_t from = (c * t.results + m) * product(t.kernel) + offset_in(tap, t.kernel);
-          const int64_t result = channel_of(t, c / inside * t.results + m, offset_in(sub, t.strides));
-          const int64_t to = (result * inside + c % inside) * taps + offset_in(u, t.taps);
+          const int64_t from = (c * t.results + m) * num_elements(t.kernel) + tap_at;
+          const int64_t result = channel_of(t, c / inside * t.results + m, sub_at);
+          const int64_t to = (result * inside + c % inside) * taps + u_at;
           std::copy_n(w->bytes.get() + size_t(from) * size, size, v.bytes + size_t(to) * size);
         }
     } while (advance(u, t.taps));
@@ -131,7 +124,7 @@ Constant subpixel_weights(const Transposed& t, const Constant& w) {
 /// An element for each channel of the convolution.
 Constant repeated(const Transposed& t, const Constant& b) {
   const size_t size = size_t(info(b->dtype).bytes);
-  const int64_t subpixels = product(t.strides);
+  const int64_t subpixels = num_elements(t.strides);
   MutableTensor v = new_tensor(b->dtype, {b->size() * subpixels});
   for (int64_t m = 0; m < b->size(); m++)
     for (int64_t r = 0; r < subpixels; r++)
@@ -154,10 +147,10 @@ class Rewrite {
  public:
   Rewrite(Graph& g, Node* n, const Transposed& t) : g_(g), n_(n), t_(t) {}
 
-  /// False: the convolution would have to leave out a part of its input.
-  bool run() {
+  /// Nothing where the convolution would have to leave out a part of its input.
+  void run() {
     const Dims x = dims_of(n_->inputs[0]), pads = pads_of(t_, Dims(x.begin() + 2, x.end()));
-    if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) return false;
+    if (std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; })) return;
     std::vector<Value*> in = {n_->inputs[0],
                               constant("_subpixels", subpixel_weights(t_, n_->inputs[1]->constant), n_->inputs[1])};
     if (n_->inputs.size() > 2 && n_->inputs[2])
@@ -165,7 +158,6 @@ class Rewrite {
     const Value* y = n_->outputs[0];
     Value* c = add_op(g_, n_, "Conv", in, derived(y->name, "_subpixels"), {{"group", t_.groups}, {"pads", pads}});
     replace_node(g_, n_, in_place(c));
-    return true;
   }
 
  private:

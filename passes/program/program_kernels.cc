@@ -35,7 +35,7 @@ bool is_read_only_by_element(const TensorFn& fn, const Buffer& b) {
   return std::none_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) {
     const auto without_reads = [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
-      return l && l->buffer == b ? (is_float(b->dtype) ? make_float(b->dtype, 0) : make_int(b->dtype, 0)) : Expr();
+      return l && l->buffer == b ? zero(b->dtype) : Expr();
     };
     return s.nest && uses_buffer(rewrite(s.nest, without_reads), b);
   });

@@ -89,7 +89,7 @@ class Gather {
     const DType type = truth ? DType::I32 : e->dtype;
     if (type != DType::F32 && type != DType::I32) return {};
     Expr one = truth ? select(e, make_int(type, 1), make_int(type, 0)) : e;
-    if (where) one = select(where, one, zero_of(type));
+    if (where) one = select(where, one, zero(type));
     const Expr read = load(array_of(one), {Expr(g_.lane.var)});
     return truth ? apply(Op::Ne, {read, make_int(type, 0)}) : read;
   }
@@ -109,7 +109,6 @@ class Gather {
            std::all_of(k->args.begin(), k->args.end(), [](const Expr& x) { return x->dtype == DType::F32; });
   }
 
-  static Expr zero_of(DType t) { return t == DType::F32 ? make_float(t, 0) : make_int(t, 0); }
   static bool reads(const Expr& e) {
     bool found = false;
     walk(e, [&](const Expr& x) {

@@ -191,17 +191,19 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   return with_steps(a, loops);
 }
 
-Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what) {
+Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what,
+                        const std::function<void(Schedule&)>& caches) {
   Schedule loops(fn, a.options, a.constant_input);
   a.plan.steps(
       loops,
       [&](Schedule& s) {
         share_nests(s, fn);
+        s.attempt(caches);
         vectorize_innermost(s);
       },
       false);
   Scheduled s = with_steps(a, loops);
-  if (loops.only({"parallel", "vectorize"})) s.description = what;
+  if (loops.only({"parallel", "cache_write", "vectorize"})) s.description = what;
   s.family = family;
   return s;
 }

@@ -5,13 +5,16 @@
 //                                                 y[n, ..] = data[n, ..]
 //                                                 for e of row n in order: y[n, ..] += u[e, ..]
 //
-// Positions that an update reads at are checked where it is sorted, and kept beside it. Each element takes its updates in the definition's order, so that its bits are the same.
+// Parts of a row that fit into registers stay there until all updates have been added.
+//
+// Positions that an update reads at are checked where it is sorted, and kept beside it. Each element takes its updates in the
+// definition's order, so that its bits are the same.
 #include <algorithm>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 #include "passes/loop/lower_lanes.h"
-#include "passes/loop/vector_form.h"
 #include "passes/schedule/primitives.h"
 #include "templates/cpu/template.h"
 
@@ -26,23 +29,49 @@ struct ScatterRows {
   const Store* update = nullptr;
   size_t placed = 0;                     // so many leading axes of the result are positions that data says
   int64_t rows = 1, count = 0, row = 1;  // of the result, of updates, elements of one
+  Dims tile;                             // of a row, whose sums stay in registers; empty: none
 };
 
 bool is_var(const Expr& e, const Var& v) { return as<VarRef>(e) && as<VarRef>(e)->var == v; }
 
 // Loops from zero to constants, one in another, around one store.
 const Store* store_inside(const Stmt& s, std::vector<const For*>& loops) {
-  const Stmt* at = &s;
-  while (const For* f = as<For>(*at)) {
+  const auto chain = chain_of(s, nullptr);
+  if (!chain || !chain->conditions.empty()) return nullptr;
+  for (const For* f : chain->loops)
     if (f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as_const_int(f->extent)) return nullptr;
-    loops.push_back(f);
-    at = &f->body;
-  }
-  return as<Store>(*at);
+  loops = chain->loops;
+  return as<Store>(chain->body);
 }
 
-bool uses_any(const Expr& e, const std::vector<const For*>& loops) {
-  return std::any_of(loops.begin(), loops.end(), [&](const For* f) { return uses_var(e, f->var); });
+std::vector<Var> vars_of(const std::vector<const For*>& loops) {
+  std::vector<Var> vars;
+  for (const For* f : loops) vars.push_back(f->var);
+  return vars;
+}
+
+// The longest part of an axis of n elements, of those that fill vectors best: 100 elements are two times 50.
+int64_t part_of(int64_t n, int64_t most, int64_t lanes) {
+  const auto vectors = [&](int64_t part) { return n / part * ((part + lanes - 1) / lanes); };
+  int64_t best = 1;
+  for (int64_t part = 2; part <= std::min(n, most); part++)
+    if (n % part == 0 && vectors(part) <= vectors(best)) best = part;
+  return best;
+}
+
+// As many sums as registers hold, and enough to be worth another look at the row's updates.
+Dims tile_of(const ScatterRows& m) {
+  constexpr int64_t kMostSums = 64, kFewestSums = 32;
+  if (!runs_on_vectors(*m.inner.back())) return {};
+  Dims tile(m.inner.size(), 1);
+  int64_t sums = 1;
+  for (size_t d = tile.size(); d-- > 0;) {
+    const int64_t n = *as_const_int(m.inner[d]->extent);
+    tile[d] = part_of(n, kMostSums / sums, d + 1 == tile.size() ? kMaxLanes : 1);
+    sums *= tile[d];
+    if (tile[d] < n) break;
+  }
+  return sums >= kFewestSums ? tile : Dims();
 }
 
 std::optional<ScatterRows> match(const TensorFn& fn) {
@@ -63,11 +92,13 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
   for (size_t d = 0; d < rank; d++) {
     if (!is_var(m.copy->index[d], m.copied[d]->var)) return {};
     const Expr& at = m.update->index[d];
-    if (d < m.placed ? uses_any(at, m.inner) || !uses_var(at, m.updates->var) : !is_var(at, m.inner[d - m.placed]->var))
+    if (d < m.placed ? uses_any(at, vars_of(m.inner)) || !uses_var(at, m.updates->var)
+                     : !is_var(at, m.inner[d - m.placed]->var))
       return {};
     (d < m.placed ? m.rows : m.row) *= *as_const_int(m.copied[d]->extent);
   }
   m.count = *as_const_int(m.updates->extent);
+  m.tile = tile_of(m);
   return m;
 }
 
@@ -84,12 +115,10 @@ class Builder {
     first_ = make_buffer("first", DType::I32, {Dim(m.rows + 2)}, Scope::Workspace);
     order_ = make_buffer("order", DType::I32, {Dim(m.count)}, Scope::Workspace);
     find_positions();
-    value_ = rewrite(m.update->value, [&](const Expr& x) -> Expr {
-      for (const Position& p : positions_)
-        if (structurally_equal(p.at, x)) return p.name;
-      return {};
-    });
-    if (!uses_var(value_, m.updates->var)) order_ = nullptr;
+    for (size_t d = 0; d < m.tile.size(); d++)
+      if (const int64_t n = *as_const_int(m.inner[d]->extent) / m.tile[d]; n > 1)
+        tiles_.push_back({d, make_var("tile"), n});
+    if (!uses_var(in_order(m_.updates->body), e_)) order_ = nullptr;
   }
 
   Stmt build() const {
@@ -99,7 +128,17 @@ class Builder {
     return alloc(first_, body);
   }
 
+  // An iteration of this loop has all that is added to a tile of the result.
+  Var around_tile() const { return tiles_.empty() ? m_.copied[m_.placed - 1]->var : tiles_.back().var; }
+
  private:
+  // Of the tiles along an axis of a row.
+  struct Tile {
+    size_t axis;
+    Var var;
+    int64_t count;
+  };
+
   // Where in a tensor an update reads, as data says: in the order of the updates.
   struct Position {
     Expr at;  // over the updates' variable
@@ -114,19 +153,33 @@ class Builder {
       const auto n = as_const_int(a->args[1]);
       const bool known = std::any_of(positions_.begin(), positions_.end(),
                                      [&](const Position& p) { return structurally_equal(p.at, e); });
-      if (!known && n && *n <= INT32_MAX && !uses_any(e, m_.inner))
+      if (!known && n && *n <= INT32_MAX && !uses_any(e, vars_of(m_.inner)))
         positions_.push_back(
             {e, make_buffer("from", DType::I32, {Dim(m_.count)}, Scope::Workspace), make_var("source")});
       return false;
     });
   }
 
-  // The number of the row that update `e` goes to.
-  Expr row_of(const Expr& e) const {
-    Expr n = 0;
-    for (size_t d = 0; d < m_.placed; d++) n = n * Expr(*as_const_int(m_.copied[d]->extent)) + m_.update->index[d];
-    return substitute(n, {{m_.updates->var.get(), e}});
+  // What an update does to the row that it goes to: by the names of positions, and by that of its number where it needs more.
+  Stmt in_order(const Stmt& update) const {
+    const Stmt named = rewrite(update, [&](const Expr& x) -> Expr {
+      for (size_t d = 0; d < m_.placed; d++)
+        if (structurally_equal(m_.update->index[d], x)) return m_.copied[d]->var;
+      for (const Position& p : positions_)
+        if (structurally_equal(p.at, x)) return p.name;
+      return {};
+    });
+    return substitute(named, {{m_.updates->var.get(), Expr(e_)}});
   }
+
+  // The number of the row at a position of the leading axes.
+  Expr row_at(const Exprs& at) const {
+    Expr n = 0;
+    for (size_t d = 0; d < m_.placed; d++) n = n * m_.copied[d]->extent + at[d];
+    return n;
+  }
+  // That which update `e` goes to.
+  Expr row_of(const Expr& e) const { return substitute(row_at(m_.update->index), {{m_.updates->var.get(), e}}); }
 
   // first[n] .. first[n + 1]: the updates of row n in `order`. They are counted two places behind, and placed from one behind.
   Stmt sort() const {
@@ -146,54 +199,60 @@ class Builder {
          loop(e, m_.updates->extent, let(at, row_of(e) + Expr(1), let(place, load(first_, {Expr(at)}), seq(put))))});
   }
 
+  // The loops of the copy, whose rows take their updates as soon as they are there.
   Stmt rows() const {
-    const Var k = make_var("k"), e = make_var("e");
-    std::vector<Var> at;  // along the result's leading axes
-    Expr n = 0;
-    for (size_t d = 0; d < m_.placed; d++) {
-      at.push_back(make_var(m_.copied[d]->var->name));
-      n = n * Expr(*as_const_int(m_.copied[d]->extent)) + Expr(at.back());
-    }
-    const Expr begin = position(load(first_, {n})), end = position(load(first_, {n + Expr(1)}));
-    Stmt update = one_update(at, e);
-    for (const Position& p : positions_) update = let(p.name, position(load(p.kept, {Expr(k)})), update);
-    if (order_) update = let(e, position(load(order_, {Expr(k)})), update);
-    Stmt body = seq({one_copy(at), loop(k, end - begin, update, ForKind::Serial, begin)});
-    for (size_t d = m_.placed; d-- > 0;) body = loop(at[d], m_.copied[d]->extent, body);
+    Stmt body = m_.tile.empty() ? seq({m_.copied[m_.placed - 1]->body, updates(m_.updates->body)}) : tiles();
+    for (size_t d = m_.placed; d-- > 0;) body = with_body(*m_.copied[d], body);
     return body;
+  }
+
+  // A row's tiles, one after the other.
+  Stmt tiles() const {
+    const std::vector<const For*> along(m_.copied.begin() + long(m_.placed), m_.copied.end());
+    Stmt body = seq({in_tile(along, *m_.copy), updates(in_tile(m_.inner, *m_.update))});
+    for (size_t t = tiles_.size(); t-- > 0;) body = loop(tiles_[t].var, tiles_[t].count, body);
+    return body;
+  }
+
+  Stmt in_tile(const std::vector<const For*>& along, const Store& s) const {
+    VarMap to;
+    for (const Tile& t : tiles_)
+      to[along[t.axis]->var.get()] = Expr(t.var) * Expr(m_.tile[t.axis]) + Expr(along[t.axis]->var);
+    Stmt body = substitute(store(s.buffer, s.index, s.value, s.reduce), to);
+    for (size_t d = along.size(); d-- > 0;)
+      body = loop(along[d]->var, m_.tile[d], body, d + 1 < along.size() ? ForKind::Unroll : ForKind::Serial);
+    return body;
+  }
+
+  // Of a row, one after the other.
+  Stmt updates(const Stmt& one) const {
+    Exprs at;
+    for (const For* f : m_.copied) at.push_back(f->var);
+    const Var k = make_var("k");
+    const Expr n = row_at(at), begin = position(load(first_, {n})), end = position(load(first_, {n + Expr(1)}));
+    Stmt update = in_order(one);
+    for (const Position& p : positions_) update = let(p.name, position(load(p.kept, {Expr(k)})), update);
+    if (order_) update = let(e_, position(load(order_, {Expr(k)})), update);
+    return loop(k, end - begin, update, ForKind::Serial, begin);
   }
 
   static Expr position(const Expr& e) { return cast(DType::I64, e); }
 
-  Stmt one_copy(const std::vector<Var>& at) const {
-    VarMap to;
-    for (size_t d = 0; d < m_.placed; d++) to[m_.copied[d]->var.get()] = Expr(at[d]);
-    return along(std::vector<const For*>(m_.copied.begin() + long(m_.placed), m_.copied.end()), to, *m_.copy, at);
-  }
-  Stmt one_update(const std::vector<Var>& at, const Var& e) const {
-    return along(m_.inner, {{m_.updates->var.get(), Expr(e)}}, {m_.update->buffer, {}, value_, m_.update->reduce, {}},
-                 at);
-  }
-
-  // `s` in loops of its own along a row, which is at `at`.
-  Stmt along(const std::vector<const For*>& loops, VarMap to, const Store& s, const std::vector<Var>& at) const {
-    std::vector<Var> own;
-    for (const For* f : loops) {
-      own.push_back(make_var(f->var->name));
-      to[f->var.get()] = Expr(own.back());
-    }
-    Exprs index(at.begin(), at.end());
-    for (const Var& v : own) index.push_back(Expr(v));
-    Stmt body = store(s.buffer, index, substitute(s.value, to), s.reduce);
-    for (size_t k = loops.size(); k-- > 0;) body = loop(own[k], loops[k]->extent, body);
-    return body;
-  }
-
   const ScatterRows& m_;
   Buffer first_, order_;  // null: nothing but positions is read of an update
-  Expr value_;            // of an element, by the names of positions
+  const Var e_ = make_var("e");
+  std::vector<Tile> tiles_;  // of axes that have several
   std::vector<Position> positions_;
 };
+
+void keep_sums(Schedule& s, const ScatterRows& m, const Var& around) {
+  if (m.tile.empty()) return;
+  const Buffer& y = m.update->buffer;
+  s.cache_write(y, around, Scope::Register);
+  const std::vector<Var> out = s.loops(y);
+  for (size_t k = size_t(std::find(out.begin(), out.end(), around) - out.begin()) + 1; k + 1 < out.size(); k++)
+    s.unroll(out[k]);
+}
 
 }  // namespace
 
@@ -201,10 +260,12 @@ std::optional<Scheduled> schedule_scatter_rows(const TemplateArgs& a) {
   if (!a.options.open_axes.empty()) return {};
   const auto m = match(a.fn);
   if (!m || !pays(*m)) return {};
+  const Builder built(*m);
   TensorFn sorted = a.fn;
-  sorted.stages[0].nest = Builder(*m).build();
+  sorted.stages[0].nest = built.build();
   return schedule_nest(a, sorted, "scatter_rows",
-                       "updates sorted by the rows that they go to, vectors along the innermost axis");
+                       "updates sorted by the rows that they go to, vectors along the innermost axis",
+                       [&](Schedule& s) { keep_sums(s, *m, built.around_tile()); });
 }
 
 }  // namespace tc

@@ -100,6 +100,33 @@ TEST(CpuScatterRows, ThreadsShareRows) {
   EXPECT_NE(to_text(s.body).find("parallel"), std::string::npos) << to_text(s.body);
 }
 
+// The sums of a tile are whole vectors of the innermost axis; where rows have no such tile, results are read and written for each update.
+TEST(CpuScatterRows, TilesStayInRegisters) {
+  const auto tile = [](const Dims& dims) {
+    const testing::TestFunction f = scattered(dims, 900, 1, Op::Add);
+    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"));
+    EXPECT_EQ(s.family, "scatter_rows");
+    Dims found;
+    walk(s.body, [&](const Stmt& x) {
+      const Alloc* k = as<Alloc>(x);
+      if (k && k->buffer->scope == Scope::Register) found = static_dims(k->buffer->shape);
+      return true;
+    });
+    return found;
+  };
+  EXPECT_EQ(tile({300, 64}), (Dims{1, 64}));
+  EXPECT_EQ(tile({300, 96}), (Dims{1, 48}));
+  EXPECT_EQ(tile({300, 100}), (Dims{1, 50})) << "four vectors, as for 64";
+  EXPECT_EQ(tile({300, 1024}), (Dims{1, 64}));
+  EXPECT_EQ(tile({300, 16, 16}), (Dims{1, 4, 16}));
+  EXPECT_EQ(tile({300, 6, 24}), (Dims{1, 2, 24}));
+  EXPECT_EQ(tile({300, 67}), Dims());
+  EXPECT_EQ(tile({300, 40, 3}), Dims()) << "rows of three are no vectors";
+  for (const Dims& dims :
+       {Dims{150, 96}, Dims{150, 100}, Dims{80, 200}, Dims{90, 16, 16}, Dims{150, 6, 24}, Dims{60, 3, 8, 8}})
+    expect_sorted(dims, 400, 1, Op::Add);
+}
+
 TEST(CpuScatterRows, LeavesOthersAlone) {
   const auto family = [](const testing::TestFunction& f) {
     return schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4")).family;

@@ -7,6 +7,7 @@
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
+#include "passes/analysis/inlined.h"
 #include "passes/loop/vector_form.h"
 #include "templates/canonical.h"
 #include "templates/cpu/streaming_attention.h"
@@ -23,19 +24,6 @@ constexpr int64_t kFewQueries = 4;  // of a counted softmax: for more, tiles tha
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
   return l && l->buffer == b;
-}
-
-/// `e` with the values of pointwise stages for their loads, but of `stops`.
-Expr inlined(const TensorFn& fn, const Expr& e, const std::vector<Buffer>& stops) {
-  return rewrite(e, [&](const Expr& x) -> Expr {
-    const Load* l = as<Load>(x);
-    if (!l || std::find(stops.begin(), stops.end(), l->buffer) != stops.end()) return {};
-    const Stage* s = producer(fn, l->buffer);
-    if (!s || s->kind != Stage::Kind::Compute || s->outputs.size() != 1 || s->scan >= 0) return {};
-    VarMap at;
-    for (size_t k = 0; k < s->axes.size(); k++) at[s->axes[k].var.get()] = l->index[k];
-    return inlined(fn, substitute(s->values[0], at), stops);
-  });
 }
 
 /// The sums and the maximum, in order.

@@ -98,7 +98,9 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 /// step is possible.
 std::optional<Scheduled> schedule_sketch(const TemplateArgs& a);
 /// `fn`, which computes what a.fn does by a nest of other loops: what threads may share of them, vectors innermost. `what`: says so.
-Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what);
+/// `caches`: steps in between, left out if one of them is refused.
+Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::string& family, const std::string& what,
+                        const std::function<void(Schedule&)>& caches);
 /// What becomes of the loops of a.fn after these steps.
 Scheduled with_steps(const TemplateArgs& a, const Schedule& loops);
 
