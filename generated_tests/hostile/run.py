@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--mutants", default="0:300", help="numbers of the random models")
     parser.add_argument("--mangled", default="0:500", help="numbers of the real models with changed bytes")
     parser.add_argument("--kills", type=int, default=200, help="how often tc-emit is killed while it writes")
-    parser.add_argument("--one-operand-in", type=int, default=16, help="how many of the models with a changed operand are tried; 1: all")
+    parser.add_argument("--one-operand-in", type=int, default=48, help="how many of the models with a changed operand are tried; 1: all")
     parser.add_argument("--keep", type=Path, help="where mutants go that were answered wrongly")
     parser.add_argument("--scale", type=int, default=1, help="times the limits of time and memory: for a tool built with sanitizers")
     options = parser.parse_args()

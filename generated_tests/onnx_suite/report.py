@@ -14,7 +14,7 @@ def markdown(results, target="c"):
     """The whole document, the same for the same results: no times, no paths."""
     counts = collections.Counter((result.case.folder, result.status) for result in results)
     folders = list(dict.fromkeys(result.case.folder for result in results))
-    how = {"c": ["1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O1 -Wall -Wextra -Werror`, run on its stored inputs"],
+    how = {"c": ["1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O0 -Wall -Wextra -Werror`, run on its stored inputs"],
            "cuda": ["1.22.0 wheel is emitted as CUDA (`--target cuda`), compiled unchanged with `g++ -std=gnu++17 -O0 -Wall -Wextra",
                     "-Werror` through the package's `cuda_on_cpu/`, run there on its stored inputs"]}[target]
     lines = ["# ONNX's backend suite" + (", as CUDA on a CPU" if target == "cuda" else ""), "",
