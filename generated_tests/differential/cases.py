@@ -205,10 +205,20 @@ def move_cases():
         if len(row) == 1:
             yield Case(f"messages_{how}_{n}", f"""h = Relu (x)\n m = Gather (h, f)\n p = Mul (m, w)\n t = Expand (i, s)\n q = ScatterElements <reduction = "{how}"> (z, t, p)\n y = Tanh (q)""",
                        {"x": (n, *row), "f": at[::-1, 0].copy(), "i": at, "w": (r.random((e, 1)) + 0.5).astype(np.float32), "z": (n, *row)}, {"s": ints(e, *row)}, too_large=n == 400)
+    own = {"x": (200, 100), "s": r.integers(-200, 200, 300), "t": r.integers(-200, 200, (500, 1)), "z": (200, 100)}
+    yield Case("messages_and_own", "g = Gather (x, s)\n m = Concat <axis = 0> (g, v)\n y = ScatterND <reduction = \"add\"> (z, t, m)", {**own, "v": (200, 100)})
+    yield Case("messages_between_none", "g = Gather (x, s)\n m = Pad (g, p)\n y = ScatterND <reduction = \"add\"> (z, t, m)", own, {"p": np.array([100, 0, 100, 0])})
     yield Case("scatter_rows_of_two", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": (9, 17, 64), "u": (333, 64), "i": np.stack([r.integers(-9, 9, 333), r.integers(-17, 17, 333)], 1)})
     yield Case("scatter_rows_of_integers", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": np.arange(200 * 60, dtype=np.int32).reshape(200, 60), "u": r.integers(-9, 9, (500, 60), dtype=np.int32), "i": r.integers(0, 200, (500, 1))})
     yield Case("scatter_rows_of_doubles", "y = ScatterND <reduction = \"add\"> (x, i, u)", {"x": r.random((200, 60)), "u": r.random((500, 60)), "i": r.integers(0, 200, (500, 1))})
     yield Case("scatter_elements_of_sums", """p = Add (u, v)\n y = ScatterElements <axis = 1> (x, i, p)""", {"x": (6, 33), "u": (6, 4), "v": (4,), "i": np.array([[0, 7, 32, 5]] * 6)})
+    # Rows of tiles that lie where no stride says.
+    for mode in ("edge", "reflect", "wrap", "constant"):
+        for n, m in ((24, 50), (17, 19), (9, 40)):
+            yield Case(f"padded_apart_{mode}_{n}", f"p = Pad <mode = \"{mode}\"> (x, q)\n a = Transpose <perm = [0,3,1,2]> (p)\n y = Sigmoid (a)", {"x": (2, 5, m, n)}, {"q": np.array([0, 1, 2, 0, 0, 1, 3, 0])})
+    for n in (12, 32, 45):
+        yield Case(f"gathered_apart_{n}", "g = Gather (x, s)\n a = Transpose <perm = [0,2,1]> (g)\n y = Mul (a, c)", {"x": (19, n), "s": r.integers(-19, 19, (3, 37)), "c": (n, 1)})
+        yield Case(f"resized_apart_{n}", "h = Resize <mode = \"nearest\"> (x, , , s)\n a = Transpose <perm = [0,2,1]> (h)\n y = Tanh (a)", {"x": (2, 21, n)}, {"s": np.array([2, 48, n])})
     for n in (16, 37, 100):
         yield Case(f"pairs_apart_{n}", "a = Transpose <perm = [0,2,1]> (x)\n y = Abs (a)", {"x": (3, n, 2)})
         yield Case(f"threes_apart_{n}", "a = Transpose <perm = [2,0,1]> (x)\n y = Sigmoid (a)", {"x": (3, n, 3)})

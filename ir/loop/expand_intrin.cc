@@ -104,10 +104,12 @@ Stmt copied(const IntrinCall& c, int64_t count) {
 }
 
 // tile[row, lane] = from[row + stride * lane]
+Expr begin_of(const IntrinOperand& o) { return o.index.empty() ? Expr(0) : o.index[0]; }
+
 Stmt strided_rows(const IntrinCall& c, const Expr& rows) {
   const IntrinOperand &tile = c.operands.at(0), &from = c.operands.at(1);
   const Var row = make_var("row"), lane = make_var("lane");
-  const Expr at = from.index.at(0) + Expr(row) + Expr(lane) * c.scalars.at(0);
+  const Expr at = begin_of(from) + Expr(row) + Expr(lane) * c.scalars.at(0);
   return loop(row, rows, loop(lane, lanes(), store(tile.buffer, {Expr(row), Expr(lane)}, load(from.buffer, {at}))));
 }
 
@@ -187,14 +189,13 @@ Stmt products_of_tiles(const IntrinCall& c, int64_t) {
   const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);
   const Expr columns = c.scalars.at(0), upper = c.scalars.at(1), row_stride = c.scalars.at(3), runs = c.scalars.at(5),
              run_stride = c.scalars.at(6), depth = c.scalars.at(7);
-  auto begins = [](const IntrinOperand& o) { return o.index.empty() ? Expr(0) : o.index[0]; };
   auto rows = [&](const Expr& count, const Expr& first, const Expr& below) {
     const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), quad = make_var("k4"), q = make_var("q");
-    const Expr at = begins(sums) + (first + Expr(i)) * columns + Expr(j);
+    const Expr at = begin_of(sums) + (first + Expr(i)) * columns + Expr(j);
     const Expr in_row = Expr(r) * run_stride + Expr(quad) * 4 + Expr(q);
-    const Expr x = load(left.buffer, {begins(left) + below + Expr(i) * row_stride + in_row});
+    const Expr x = load(left.buffer, {begin_of(left) + below + Expr(i) * row_stride + in_row});
     const Expr quads = (Expr(r) * floor_div(depth, 4) + Expr(quad)) * columns + Expr(j);
-    const Expr w = load(right.buffer, {begins(right) + quads * Expr(4) + Expr(q)});
+    const Expr w = load(right.buffer, {begin_of(right) + quads * Expr(4) + Expr(q)});
     const Stmt add = store(sums.buffer, {at}, cast(DType::I32, x) * cast(DType::I32, w), Op::Add);
     const Stmt all = loop(r, runs, loop(quad, floor_div(depth, 4), loop(q, 4, add)));
     return loop(i, count, loop(j, columns, seq({store(sums.buffer, {at}, make_int(DType::I32, 0)), all})));
@@ -219,7 +220,7 @@ Stmt looked_up_bits(const IntrinCall& c, int64_t) {
   const Expr first = c.scalars.at(0) + Expr(lane), shift = cast(DType::I32, c.scalars.at(1) * Expr(4));
   const Expr moved = apply(Op::Shr, {load(words.buffer, lane_of(words, first)), shift});
   const Expr index = cast(DType::I64, apply(Op::BitAnd, {moved, make_int(DType::I32, 15)}));
-  const Expr begin = table.index.empty() ? index : table.index[0] + index;
+  const Expr begin = begin_of(table) + index;
   return loop(lane, lanes(), store(to.buffer, lane_of(to, first), load(table.buffer, {begin})));
 }
 
@@ -228,7 +229,7 @@ Stmt every_nth(const IntrinCall& c, int64_t) {
   const Var lane = make_var("lane");
   Exprs at = to.index;
   at.push_back(Expr(lane));
-  const Expr begin = from.index.empty() ? c.scalars.at(0) : from.index[0] + c.scalars.at(0);
+  const Expr begin = begin_of(from) + c.scalars.at(0);
   return loop(lane, lanes(), store(to.buffer, at, load(from.buffer, {begin + Expr(lane) * c.scalars.at(1)})));
 }
 

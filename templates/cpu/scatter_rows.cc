@@ -146,10 +146,11 @@ class Builder {
     Var name;
   };
 
+  // Those behind a condition are left where they are: of other updates there may be none.
   void find_positions() {
     walk(m_.update->value, [&](const Expr& e) {
       const Apply* a = as<Apply>(e);
-      if (!a || a->op != Op::Index) return true;
+      if (!a || a->op != Op::Index) return !as<Select>(e) && !(a && (a->op == Op::And || a->op == Op::Or));
       const auto n = as_const_int(a->args[1]);
       const bool known = std::any_of(positions_.begin(), positions_.end(),
                                      [&](const Position& p) { return structurally_equal(p.at, e); });

@@ -93,6 +93,25 @@ TEST(CpuScatterRows, UpdatesFromPositions) {
   }
 }
 
+// Positions that only some updates have are looked at for no other one.
+TEST(CpuScatterRows, PositionsBehindConditionsStayThere) {
+  testing::TestFunction f = scattered({300, 256}, 400, 1, Op::Add);
+  const Buffer from = make_buffer("from", DType::I64, to_shape({150, 1})),
+               x = make_buffer("x", DType::F32, to_shape({60, 256}));
+  f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, [&](const Expr& e) -> Expr {
+    const Load* l = as<Load>(e);
+    if (!l || l->buffer->name != "u") return {};
+    const Expr at = apply(Op::Index, {load(from, {l->index[0], Expr(0)}), Expr(60)});
+    return select(l->index[0] < 150, load(x, {at, l->index[1]}), e);
+  });
+  f.fn.inputs.insert(f.fn.inputs.end(), {from, x});
+  f.constant.insert(f.constant.end(), {false, false});
+  testing::expect_equal(
+      f, "scatter_rows", "x86-64-v4",
+      {testing::small_integers({300, 256}, 3), positions({300}, 400, 1), testing::small_integers({400, 256}, 5),
+       positions({60}, 150, 1), testing::small_integers({60, 256}, 7)});
+}
+
 TEST(CpuScatterRows, ThreadsShareRows) {
   const testing::TestFunction f = scattered({300, 256}, 900, 1, Op::Add);
   const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"));

@@ -7,7 +7,8 @@
 // The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
 // types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE). Two or
 // three channels that lie side by side are taken out of as many vectors (tc_load_unriffled_N). Where an axis is too short for a tile
-// in registers and the work on the way costs, vectors along `read` go through a small array.
+// in registers and the work on the way costs, vectors along `read` go through a small array. Where the rows of a tile lie where no
+// stride says (mirrored borders, positions), their values are computed before they are turned.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -28,6 +29,7 @@ struct Transposition {
   std::vector<Axis> outer;
   std::vector<const Load*> crossed;  // operands that lie side by side along `read`
   bool deinterleaved = false;        // `read` is two or three elements that no others lie between
+  bool by_position = false;          // the rows of one of them have no stride along `written`
   bool moves_bytes = false;          // the whole value is one of them, moved as it is
   bool through_array = false;        // computed along `read`, and stored along `written` from an array
   bool in_registers() const { return !moves_bytes && !through_array; }
@@ -64,11 +66,11 @@ bool find_axes(Transposition& t) {
   for (const Load* l : loads_of(t.c.epilogue)) {
     if (l->index.size() != 1) return false;
     const auto f = affine_in(l->index[0], {t.written.var});
-    if (!f) return false;
-    if (f->coefficients[0] == 0 || f->coefficients[0] == 1) continue;
+    if (f && (f->coefficients[0] == 0 || f->coefficients[0] == 1)) continue;
     const Axis* read = neighbours(*l, t.c.axes);
-    if (!read || (t.read.var && t.read.var != read->var) || !lies_inside(*l, t.c.axes)) return false;
+    if (!read || (t.read.var && t.read.var != read->var) || (f && !lies_inside(*l, t.c.axes))) return false;
     t.read = *read;
+    t.by_position = t.by_position || !f;
     const bool known =
         std::any_of(t.crossed.begin(), t.crossed.end(), [&](const Load* k) { return same_element(*k, *l); });
     if (!known) t.crossed.push_back(l);
@@ -76,6 +78,17 @@ bool find_axes(Transposition& t) {
   for (const Axis& a : t.c.axes)
     if (a.var != t.read.var && a.var != t.written.var) t.outer.push_back(a);
   return bool(t.read.var);
+}
+
+// Whether what is read where a condition holds is read for all elements along `read` or for none.
+bool conditions_are_of_rows(const Transposition& t) {
+  bool all = true;
+  walk(t.c.epilogue, [&](const Expr& e) {
+    const Select* s = as<Select>(e);
+    all = all && !(s && uses_var(s->condition, t.read.var));
+    return all;
+  });
+  return all;
 }
 
 // The value where each crossed operand is `rows[its number]`, a vector along `written`.
@@ -104,18 +117,21 @@ std::optional<Transposition> match(const TemplateArgs& a) {
   const int64_t shorter = std::min(t.read.extent.value, t.written.extent.value);
   const bool floats =
       std::all_of(t.crossed.begin(), t.crossed.end(), [](const Load* l) { return l->buffer->dtype == DType::F32; });
-  const bool vectors = floats && has_lanes(t.c.out->dtype) && has_vector_form(with_rows(t, rows_of(t)), t.written.var);
-  if (vectors && shorter >= kMaxLanes) return t;
+  const bool vectors =
+      floats && !t.by_position && has_lanes(t.c.out->dtype) && has_vector_form(with_rows(t, rows_of(t)), t.written.var);
+  const bool has_rows = floats && t.c.out->dtype == DType::F32 && has_vector_form(t.c.epilogue, t.read.var) &&
+                        (!t.by_position || conditions_are_of_rows(t));
+  if ((t.by_position ? has_rows : vectors) && shorter >= kMaxLanes) return t;
   const int64_t channels = t.read.extent.value;
   t.deinterleaved = vectors && (channels == 2 || channels == 3) && t.written.extent.value >= kMaxLanes &&
                     std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
                       return affine_in(l->index[0], {t.written.var})->coefficients[0] == channels;
                     });
-  t.through_array = !t.deinterleaved && floats && shorter > 1 && t.c.out->dtype == DType::F32 &&
-                    is_costly(t.c.epilogue) && has_vector_form(t.c.epilogue, t.read.var);
+  t.through_array = !t.deinterleaved && has_rows && shorter > 1 && is_costly(t.c.epilogue);
   if (t.deinterleaved || t.through_array) return t;
   const Load* whole = as<Load>(t.c.epilogue);
-  t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
+  t.moves_bytes =
+      whole && !t.by_position && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
   if (!t.moves_bytes || t.c.out->dtype == DType::String || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size())
     return {};
   return t;
@@ -235,8 +251,26 @@ class Builder {
     return alloc(tile, seq({fill, loop(i, columns, loop(j, rows, move))}));
   }
 
+  // The value of whole rows, each along `read`, before they are turned.
+  Stmt of_rows(const Expr& read, const Expr& written) const {
+    const Buffer rows = make_buffer("rows", DType::F32, {Dim(kMaxLanes * kMaxLanes)}, Scope::Stack),
+                 turned = make_buffer("turned", DType::F32, {Dim(kMaxLanes), Dim(kMaxLanes)}, Scope::Register);
+    const Var row = make_var("row"), i = make_var("i");
+    Point p = at_;
+    p.push_back({t_.written.var, written + Expr(row)});
+    const Expr value = vector_form(t_.c.epilogue, {p, t_.read.var, read, {}, {}});
+    return alloc(rows,
+                 seq({loop(row, lanes(), store(rows, {ramp(Expr(row) * Expr(kMaxLanes))}, broadcast(value))),
+                      alloc(turned, seq({intrin("load_transposed", {{turned, {0}}, {rows, {}}}, {kMaxLanes}),
+                                         loop(i, lanes(),
+                                              store(t_.c.out, {ramp(index(t_.c.out_index, read + Expr(i), written))},
+                                                    load(turned, {Expr(i), ramp(0)})),
+                                              ForKind::Unroll)}))}));
+  }
+
   Stmt tile(const Expr& read, const Expr& written) const {
     if (t_.through_array) return through_array(read, written);
+    if (t_.by_position) return of_rows(read, written);
     if (t_.moves_bytes) {
       const Load& from = *t_.crossed[0];
       return intrin(

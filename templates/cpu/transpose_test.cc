@@ -131,6 +131,41 @@ TEST(CpuTranspose, EqualReadsAreOneTile) {
   testing::expect_equal(squares, "transpose", "generic");
 }
 
+// Rows of a tile that lie where no stride says: repeated borders, positions. They are computed before they are turned, unless a
+// condition is one thing for some elements of a row and another for others.
+TEST(CpuTranspose, RowsByPosition) {
+  const auto clamped = [](const Expr& i) { return select(i < 3, Expr(0), select(i > 25, Expr(22), i - Expr(3))); };
+  for (const int64_t columns : {16, 21, 40}) {
+    FunctionBuilder b;
+    const Buffer x = b.input("x", {2, 23, columns}), bias = b.input("b", {columns});
+    const TestFunction border = b.take(b.compute("y", {2, columns, 29}, [&](const Exprs& i) {
+      const Expr value = load(x, {i[0], clamped(i[2]), i[1]}) * load(bias, {i[1]});
+      return select(i[2] < 2, make_float(DType::F32, 0.5), apply(Op::Abs, {value}));
+    }));
+    FunctionBuilder c;
+    const Buffer table = c.input("t", {9, columns}), at = c.input("at", {33}, false, DType::I64);
+    const TestFunction gathered = c.take(c.compute("y", {columns, 33}, [&](const Exprs& i) {
+      return load(table, {apply(Op::Index, {load(at, {i[1]}), Expr(9)}), i[0]}) * make_float(DType::F32, 0.5);
+    }));
+    MutableTensor places = new_tensor(DType::I64, {33});
+    for (int64_t k = 0; k < 33; k++) places.as<int64_t>()[k] = k * 5 % 9;
+    const std::vector<Constant> none, positions = {testing::small_integers({9, columns}, 3),
+                                                   std::make_shared<const TensorData>(std::move(places.data))};
+    for (const char* cpu : {"generic", "x86-64-v3", "x86-64-v4"})
+      for (const TestFunction* f : {&border, &gathered}) {
+        testing::expect_equal(*f, "transpose", cpu, f == &border ? none : positions);
+        const std::string text = to_text(schedule_cpu(f->fn, f->constant, *find_cpu(cpu)).body);
+        EXPECT_NE(text.find("load_transposed"), std::string::npos) << text;
+      }
+  }
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {23, 20});
+  const TestFunction partly = b.take(b.compute("y", {24, 29}, [&](const Exprs& i) {
+    return select(i[0] < 20, load(x, {clamped(i[1]), i[0]}), make_float(DType::F32, 1));
+  }));
+  EXPECT_NE(schedule_cpu(partly.fn, partly.constant, *find_cpu("generic")).family, "transpose");
+}
+
 // What lies side by side on both sides needs no tiles, and neither do axes shorter than a row of 16 bytes.
 TEST(CpuTranspose, LeavesOthersAlone) {
   const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
