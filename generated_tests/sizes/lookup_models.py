@@ -69,6 +69,28 @@ def scattered(b):
     b.output(b.op("ScatterND", x, b.constant(np.array([[-1]])), b.constant(np.zeros((1, 5), np.float32))))
 
 
+def graph_layers(b):
+    """Messages along the edges of a graph, as exporters write sums and extremes of neighbours: numbers of nodes and edges of the run."""
+    x, edges, w = b.input("x", ["n", 64]), b.input("edges", [2, "e"], TensorProto.INT64), b.input("w", ["e", 1])
+    n = size(b, x, 0)
+    edges = b.op("Mod", edges, n)
+    source, target = (b.op("Gather", edges, b.scalar(k, np.int64), axis=0) for k in (0, 1))
+    message = b.op("Mul", b.op("Gather", x, source, axis=0), w)
+    rows = b.op("Expand", b.op("Unsqueeze", target, b.ints(1)), b.op("Shape", message))
+    zeros = b.op("ConstantOfShape", b.op("Shape", x))
+    summed = b.op("ScatterElements", zeros, rows, message, axis=0, reduction="add")
+    b.output(summed)
+    hidden = b.op("Relu", b.op("MatMul", summed, b.weight(64, 96)))
+    places = b.op("Unsqueeze", b.op("Sub", target, n), b.ints(1))
+    most = b.op("ScatterND", hidden, places, b.op("Gather", hidden, source, axis=0), reduction="max")
+    heads = b.op("Reshape", most, b.ints(-1, 6, 16))
+    scores = b.op("Sigmoid", b.op("Gather", b.op("ReduceSum", heads, b.ints(2)), source, axis=0))
+    weighted = b.op("Mul", b.op("Gather", heads, source, axis=0), scores)
+    b.output(b.op("ScatterND", heads, places, weighted, reduction="add"))
+    fixed = b.op("Unsqueeze", b.op("Mod", source, b.ints(150)), b.ints(1))
+    b.output(b.op("ScatterND", b.weight(150, 64), fixed, message, reduction="add"))
+
+
 def gathered(b):
     x, i = b.input("x", ["n", "m"]), b.input("i", ["k"], TensorProto.INT64)
     n, m = size(b, x, 0), size(b, x, 1)
@@ -395,5 +417,5 @@ ALL = [
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
     (undecided, {"batch": (1, 3), "n": (1, 11)}), (ranked, {"m": (1, 35)}), (neighbours, {"n": (1, 9)}), (clipped, {"n": (2, 9)}), (quantised_windows, {"n": (1, 3), "h": (3, 9)}), (quantised_recurrent, {"n": (1, 7)}), (one_or_none, {"n": (0, 5)}), (no_elements, {"h": (1, 9)}),
     (pooled, {"batch": (1, 3), "seq": (1, 30)}), (of_one, {"seq": (1, 40)}), (looked_up, {"batch": (30, 45), "seq": (1, 60), "count": (0, 3)}),
-    (scattered_to, {"n": (1, 60)}),
+    (scattered_to, {"n": (1, 60)}), (graph_layers, {"n": (1, 200), "e": (1, 600)}),
 ]

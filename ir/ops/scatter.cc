@@ -24,6 +24,18 @@ Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<O
   return store(y, at, cast(y->dtype, apply(*op, {widen(load(y, at)), widen(value)})));
 }
 
+/// Operand 3: how many updates there are, where that is known at run time only. The condition stands inside of all loops, so that
+/// those of a row are shared by the threads of a GPU.
+Stmt counted_update(OpBuilder& b, const Expr& number, const Stmt& update) {
+  return b.has(3) ? if_then(number < b.in(3)({}), update) : update;
+}
+
+/// The row of `n` that a position means; operand 4: how many of them there are, where that is known at run time only.
+Expr row_of(OpBuilder& b, const Expr& position, int64_t n) {
+  if (!b.has(4)) return checked_index(position, n);
+  return apply(Op::Index, {cast(DType::I64, position), min(max(b.in(4)({}), Expr(0)), Expr(n))});
+}
+
 /// Output 0: the data, changed by `body` in a loop over `dims`.
 void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
              const std::function<Stmt(const Buffer& y, const Exprs& i)>& body) {
@@ -47,7 +59,8 @@ void define_scatter_elements(OpBuilder& b) {
     if (d != axis && indices.dim(d) > data.dim(d))
       b.reject("the indices are longer than the data on axis " + to_text(int64_t(d)), 1);
   scatter(b, data, indices.dims(), [&](const Buffer& y, const Exprs& i) {
-    return update(y, with_axis(i, axis, checked_index(indices(i), data.dim(axis))), updates(i), op);
+    const Exprs to = with_axis(i, axis, row_of(b, indices(i), data.dim(axis)));
+    return counted_update(b, i[size_t(axis)], update(y, to, updates(i), op));
   });
 }
 
@@ -66,9 +79,10 @@ void define_scatter_nd(OpBuilder& b) {
   scatter(b, data, dims, [&](const Buffer& y, const Exprs& i) {
     const Exprs lead(i.begin(), i.begin() + indices.rank() - 1);
     Exprs at;
-    for (int64_t c = 0; c < k; c++) at.push_back(checked_index(indices(concat(lead, {Expr(c)})), data.dim(int(c))));
+    for (int64_t c = 0; c < k; c++) at.push_back(row_of(b, indices(concat(lead, {Expr(c)})), data.dim(int(c))));
     at.insert(at.end(), i.begin() + indices.rank() - 1, i.end());
-    return update(y, at, updates(i), op);
+    const Stmt one = update(y, at, updates(i), op);
+    return lead.empty() ? one : counted_update(b, lead[0], one);
   });
 }
 
@@ -115,9 +129,14 @@ void define_tensor_scatter(OpBuilder& b) {
 OpFamily scatter_ops() {
   const std::vector<AttrSpec> attrs = {{"axis", int64_t(0)}, {"reduction", std::string("none")}};
   return {
-      {"ScatterElements", 18, attrs, define_scatter_elements, "data indices updates"},
+      {"ScatterElements", 18, attrs, define_scatter_elements, "data indices updates count rows"},
       {"Scatter", 11, {{"axis", int64_t(0)}}, define_scatter_elements, "data indices updates", "scatter_elements"},
-      {"ScatterND", 18, {{"reduction", std::string("none")}}, define_scatter_nd, "data indices updates", "scatter_nd"},
+      {"ScatterND",
+       18,
+       {{"reduction", std::string("none")}},
+       define_scatter_nd,
+       "data indices updates count rows",
+       "scatter_nd"},
       {"TensorScatter",
        24,
        {{"axis", int64_t(-2)}, {"mode", std::string("linear")}},

@@ -375,6 +375,7 @@ class BoundedSizes {
   void keep_states(const Graph& g, RunTimeSizes& all) const;
   // counted_scatter.cc
   Node* scatter(Graph& g, Node* n);
+  Node* scatter_counted(Graph& g, Node* n, int axis, const SizeForm& rows);
   Node* scatter_elements(Graph& g, Node* n);
   Node* scatter_tuples(Graph& g, Node* n);
   Value* scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open, int axis);

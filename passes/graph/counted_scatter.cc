@@ -1,5 +1,8 @@
-// Scattering along axes whose sizes are known at run time: updates behind the last one go to a row of their own behind the data,
-// which is cut off again. Positions that count from the end are positions from the front first.
+// Scattering along axes whose sizes are known at run time. How many updates and rows there are become operands:
+//   y = ScatterElements(x, i, u)   i, u counted by n along the axis, x by m   ->   y = ScatterElements(x, i, u, n, m)
+//   y = ScatterND(x, i, u)         by n along the first axis                  ->   the same
+// Where updates are counted along other axes, those behind the last one go to a row of their own behind the data, which is cut off
+// again. Positions that count from the end are positions from the front first.
 //   y = ScatterElements(x, i, u)   i, u counted by n   ->   f = tc.fill_behind(i, n, rows of x)
 //                                                           y = the rows of ScatterElements(Concat(x, row), f, u)
 //   y = ScatterND(x, i, u)         ->   positions in the flattened first axes of x, and the same
@@ -75,10 +78,27 @@ Node* BoundedSizes::scatter(Graph& g, Node* n) {
   return put != n ? put : scatter_tuples(g, n);
 }
 
+// The same with counts of its updates, which lie along `axis` of the positions, and of the rows that these mean. Null where other axes
+// of the positions are counted.
+Node* BoundedSizes::scatter_counted(Graph& g, Node* n, int axis, const SizeForm& rows) {
+  const auto& counted = sizes(n->inputs[1]);
+  if (counted.size() > 1 || (!counted.empty() && counted[0].axis != axis)) return nullptr;
+  if (counted.empty() && rows.fixed()) return nullptr;
+  const ModelText name = n->outputs.at(0)->name;
+  std::vector<Value*> operands = n->inputs;
+  operands.push_back(counted.empty() ? nullptr : counted[0].count);
+  if (!rows.fixed()) operands.push_back(counts_.value_of(g, n, rows, derived(name, "_rows")));
+  Value* y = add_op(g, n, n->op, operands, derived(name, "_scattered"), n->attrs);
+  note_others(y, n->inputs[0], -1);
+  told_.insert(y->id);
+  return replaced(g, n, y);
+}
+
 Node* BoundedSizes::scatter_elements(Graph& g, Node* n) {
   Value *data = n->inputs[0], *at = n->inputs[1];
   const auto axis = int(axis_from_front(n->attr_int("axis", 0), data));
   if (axis < 0 || axis >= rank_of(data) || rank_of(at) != rank_of(data) || forms(at) != forms(n->inputs[2])) return n;
+  if (Node* counted = scatter_counted(g, n, axis, form_along(data, axis))) return counted;
   std::vector<BoundedSize> open;
   for (const BoundedSize& s : sizes(at)) {
     const auto own = find(data, s.axis);
@@ -103,6 +123,9 @@ Node* BoundedSizes::scatter_tuples(Graph& g, Node* n) {
   const std::vector<SizeForm> all = forms(data);
   updates.insert(updates.end(), all.begin() + std::ptrdiff_t(numbers), all.end());
   if (updates != forms(n->inputs[2])) return n;
+  if (numbers == 1 || std::all_of(all.begin(), all.begin() + numbers, [](const SizeForm& f) { return f.fixed(); }))
+    if (Node* counted = last > 0 ? scatter_counted(g, n, 0, numbers == 1 ? all[0] : SizeForm{}) : nullptr)
+      return counted;
   const ModelText name = n->outputs.at(0)->name;
   const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
     return g.add_constant(derived(name, suffix), int64_constant(v));

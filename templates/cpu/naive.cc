@@ -92,6 +92,8 @@ Cost cost_of(const Stmt& s) {
     const Cost c = cost_of(f->body);
     const int64_t n = std::clamp<int64_t>(as_const_int(f->extent).value_or(1), 1, kMostWork);
     all = {std::min(c.work * n, kMostWork), c.bytes};
+  } else if (const If* k = as<If>(s)) {
+    all = cost_of(k->then);
   } else if (const Let* k = as<Let>(s)) {
     all = cost_of(k->body);
   } else if (const Alloc* k = as<Alloc>(s)) {
@@ -203,7 +205,7 @@ Scheduled schedule_nest(const TemplateArgs& a, const TensorFn& fn, const std::st
       },
       false);
   Scheduled s = with_steps(a, loops);
-  if (loops.only({"parallel", "cache_write", "vectorize"})) s.description = what;
+  if (loops.only({"parallel", "cache_write", "unroll", "vectorize"})) s.description = what;
   s.family = family;
   return s;
 }

@@ -16,6 +16,7 @@
 #include "passes/analysis/nest.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/schedule/primitives.h"
+#include "support/text.h"
 #include "templates/cpu/template.h"
 
 namespace tc {
@@ -27,6 +28,7 @@ struct ScatterRows {
   const For* updates = nullptr;
   std::vector<const For*> inner;  // along a row
   const Store* update = nullptr;
+  Exprs conditions;                      // of an update: where their number is chosen at run time
   size_t placed = 0;                     // so many leading axes of the result are positions that data says
   int64_t rows = 1, count = 0, row = 1;  // of the result, of updates, elements of one
   Dims tile;                             // of a row, whose sums stay in registers; empty: none
@@ -34,14 +36,20 @@ struct ScatterRows {
 
 bool is_var(const Expr& e, const Var& v) { return as<VarRef>(e) && as<VarRef>(e)->var == v; }
 
-// Loops from zero to constants, one in another, around one store.
-const Store* store_inside(const Stmt& s, std::vector<const For*>& loops) {
+// Loops from zero to constants, one in another, with conditions between them, around one store.
+const Store* store_inside(const Stmt& s, std::vector<const For*>& loops, Exprs& conditions) {
   const auto chain = chain_of(s, nullptr);
-  if (!chain || !chain->conditions.empty()) return nullptr;
+  if (!chain) return nullptr;
   for (const For* f : chain->loops)
     if (f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as_const_int(f->extent)) return nullptr;
   loops = chain->loops;
-  return as<Store>(chain->body);
+  conditions = chain->conditions;
+  const Stmt* body = &chain->body;
+  for (const If* k = as<If>(*body); k && !k->otherwise; k = as<If>(*body)) {
+    conditions.push_back(k->condition);
+    body = &k->then;
+  }
+  return as<Store>(*body);
 }
 
 std::vector<Var> vars_of(const std::vector<const For*>& loops) {
@@ -80,9 +88,10 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
   const Seq* both = as<Seq>(fn.stages[0].nest);
   if (!both || both->list.size() != 2 || !has_lanes(y->dtype)) return {};
   ScatterRows m;
-  m.copy = store_inside(both->list[0], m.copied);
-  m.update = store_inside(both->list[1], m.inner);
-  if (!m.copy || !m.update || m.inner.size() < 2) return {};
+  Exprs none;
+  m.copy = store_inside(both->list[0], m.copied, none);
+  m.update = store_inside(both->list[1], m.inner, m.conditions);
+  if (!m.copy || !none.empty() || !m.update || m.inner.size() < 2) return {};
   if (m.copy->buffer != y || m.copy->reduce || m.update->buffer != y || !m.update->reduce) return {};
   m.updates = m.inner[0];
   m.inner.erase(m.inner.begin());
@@ -97,6 +106,8 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
       return {};
     (d < m.placed ? m.rows : m.row) *= *as_const_int(m.copied[d]->extent);
   }
+  const auto is_of_elements = [&](const Expr& c) { return uses_any(c, vars_of(m.inner)); };
+  if (std::any_of(m.conditions.begin(), m.conditions.end(), is_of_elements)) return {};
   m.count = *as_const_int(m.updates->extent);
   m.tile = tile_of(m);
   return m;
@@ -118,7 +129,7 @@ class Builder {
     for (size_t d = 0; d < m.tile.size(); d++)
       if (const int64_t n = *as_const_int(m.inner[d]->extent) / m.tile[d]; n > 1)
         tiles_.push_back({d, make_var("tile"), n});
-    if (!uses_var(in_order(m_.updates->body), e_)) order_ = nullptr;
+    if (!uses_var(in_order(in_row(m.inner, *m.update)), e_)) order_ = nullptr;
   }
 
   Stmt build() const {
@@ -187,7 +198,7 @@ class Builder {
     constexpr DType type = DType::I32;
     const Expr one = make_int(type, 1);
     const Var i = make_var("i"), n = make_var("n"), counted = make_var("e"), e = make_var("e"), at = make_var("at"),
-              place = make_var("place", type);
+              place = make_var("place", type), behind = make_var("behind");
     Stmts put;
     if (order_) put.push_back(store(order_, {position(place)}, cast(type, Expr(e))));
     for (const Position& p : positions_)
@@ -195,33 +206,36 @@ class Builder {
     put.push_back(store(first_, {Expr(at)}, Expr(place) + one));
     return seq(
         {loop(i, m_.rows + 2, store(first_, {Expr(i)}, make_int(type, 0))),
-         loop(counted, m_.updates->extent, store(first_, {row_of(counted) + Expr(2)}, one, Op::Add)),
+         each_update(counted, let(behind, row_of(counted) + Expr(2), store(first_, {Expr(behind)}, one, Op::Add))),
          loop(n, m_.rows - 1, store(first_, {Expr(n)}, load(first_, {Expr(n) - Expr(1)}), Op::Add), ForKind::Serial, 3),
-         loop(e, m_.updates->extent, let(at, row_of(e) + Expr(1), let(place, load(first_, {Expr(at)}), seq(put))))});
+         each_update(e, let(at, row_of(e) + Expr(1), let(place, load(first_, {Expr(at)}), seq(put))))});
   }
 
-  // The loops of the copy, whose rows take their updates as soon as they are there.
+  // `s` for each update that there is.
+  Stmt each_update(const Var& e, Stmt s) const {
+    for (size_t k = m_.conditions.size(); k-- > 0;) s = if_then(m_.conditions[k], s);
+    return loop(e, m_.updates->extent, substitute(s, {{m_.updates->var.get(), Expr(e)}}));
+  }
+
+  // The loops of the copy, whose rows take their updates as soon as they are there, a tile after the other.
   Stmt rows() const {
-    Stmt body = m_.tile.empty() ? seq({m_.copied[m_.placed - 1]->body, updates(m_.updates->body)}) : tiles();
+    const std::vector<const For*> along(m_.copied.begin() + long(m_.placed), m_.copied.end());
+    Stmt body = seq({in_row(along, *m_.copy), updates(in_row(m_.inner, *m_.update))});
+    for (size_t t = tiles_.size(); t-- > 0;) body = loop(tiles_[t].var, tiles_[t].count, body);
     for (size_t d = m_.placed; d-- > 0;) body = with_body(*m_.copied[d], body);
     return body;
   }
 
-  // A row's tiles, one after the other.
-  Stmt tiles() const {
-    const std::vector<const For*> along(m_.copied.begin() + long(m_.placed), m_.copied.end());
-    Stmt body = seq({in_tile(along, *m_.copy), updates(in_tile(m_.inner, *m_.update))});
-    for (size_t t = tiles_.size(); t-- > 0;) body = loop(tiles_[t].var, tiles_[t].count, body);
-    return body;
-  }
-
-  Stmt in_tile(const std::vector<const For*>& along, const Store& s) const {
+  // A store in the loops along a row, or along a tile of it.
+  Stmt in_row(const std::vector<const For*>& along, const Store& s) const {
     VarMap to;
     for (const Tile& t : tiles_)
       to[along[t.axis]->var.get()] = Expr(t.var) * Expr(m_.tile[t.axis]) + Expr(along[t.axis]->var);
     Stmt body = substitute(store(s.buffer, s.index, s.value, s.reduce), to);
     for (size_t d = along.size(); d-- > 0;)
-      body = loop(along[d]->var, m_.tile[d], body, d + 1 < along.size() ? ForKind::Unroll : ForKind::Serial);
+      body = m_.tile.empty()
+                 ? with_body(*along[d], body)
+                 : loop(along[d]->var, m_.tile[d], body, d + 1 < along.size() ? ForKind::Unroll : ForKind::Serial);
     return body;
   }
 
@@ -258,14 +272,14 @@ void keep_sums(Schedule& s, const ScatterRows& m, const Var& around) {
 }  // namespace
 
 std::optional<Scheduled> schedule_scatter_rows(const TemplateArgs& a) {
-  if (!a.options.open_axes.empty()) return {};
   const auto m = match(a.fn);
   if (!m || !pays(*m)) return {};
   const Builder built(*m);
   TensorFn sorted = a.fn;
   sorted.stages[0].nest = built.build();
-  return schedule_nest(a, sorted, "scatter_rows",
-                       "updates sorted by the rows that they go to, vectors along the innermost axis",
+  const std::string sums =
+      m->tile.empty() ? "" : ", sums of " + to_text(num_elements(m->tile)) + " elements in registers";
+  return schedule_nest(a, sorted, "scatter_rows", "updates sorted by the rows that they go to" + sums,
                        [&](Schedule& s) { keep_sums(s, *m, built.around_tile()); });
 }
 

@@ -1,6 +1,7 @@
 // Updates that are sorted by their rows give the bits of those that come in order: sums, extremes, positions of one and of two axes.
 #include "ir/loop/visit.h"
 #include "ir/ops/helpers.h"
+#include "passes/analysis/nest.h"
 #include "templates/cpu/test_schedule.h"
 
 namespace tc::scatter_rows_test {
@@ -154,10 +155,34 @@ TEST(CpuScatterRows, LeavesOthersAlone) {
   EXPECT_EQ(family(scattered({300, 256}, 200, 1, Op::Add)), "naive") << "rows without updates";
   EXPECT_EQ(family(scattered({300, 40}, 900, 1, Op::Add)), "naive") << "short rows";
   EXPECT_EQ(family(scattered({30, 64}, 900, 1, Op::Add)), "naive") << "the first cache holds them";
-  ScheduleOptions open;
-  open.open_axes = {0};
-  const testing::TestFunction f = scattered({300, 256}, 900, 1, Op::Add);
-  EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"), open).family, "naive");
+}
+
+// How many updates there are is an operand: 250 of 400, the others have positions that are out of range.
+TEST(CpuScatterRows, AsManyUpdatesAsThereAre) {
+  for (const bool inside : {false, true}) {
+    testing::TestFunction f = scattered({150, 96}, 400, 1, Op::Add);
+    const Buffer count = make_buffer("count", DType::I64, {});
+    f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, {}, [&](const Stmt& s) -> Stmt {
+      const For* loop = as<For>(s);
+      if (!loop || !is_const(loop->extent, inside ? 96 : 400)) return {};
+      const Store* update = as<Store>(loop->body);
+      if (inside && !(update && update->reduce)) return {};
+      const Expr e = inside ? as<Load>(as<Apply>(update->index[0])->args[0])->index[0] : Expr(loop->var);
+      return with_body(*loop, if_then(e < load(count, {}), loop->body));
+    });
+    f.fn.inputs.push_back(count);
+    f.constant.push_back(false);
+    MutableTensor at = new_tensor(DType::I64, {400, 1}), many = new_tensor(DType::I64, {});
+    for (int64_t e = 0; e < 400; e++) at.as<int64_t>()[e] = e < 250 ? e * 13 % 150 : 1000;
+    many.as<int64_t>()[0] = 250;
+    const auto taken = [](MutableTensor& t) { return std::make_shared<const TensorData>(std::move(t.data)); };
+    testing::expect_equal(
+        f, "scatter_rows", "x86-64-v4",
+        {testing::small_integers({150, 96}, 3), taken(at), testing::small_integers({400, 96}, 5), taken(many)});
+    ScheduleOptions open;  // a run may need the first rows only
+    open.open_axes = {0};
+    EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"), open).family, "scatter_rows");
+  }
 }
 
 }  // namespace
