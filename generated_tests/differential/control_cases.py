@@ -129,6 +129,10 @@ y = ConcatFromSequence <axis = 0> (t)""", {"x": (4, 5)}, {"front": np.int64(0)},
 
 def loop_cases():
     """Loops that run when the model runs: ends that depend on data, states that swap, loops and decisions in bodies."""
+    rng = np.random.default_rng(23)
+    yield Case("run_time_loop_of_messages", """y = Loop (many, , x) <body = step (int64 i, bool go, float[150,64] s) => (bool more, float[150,64] t) {
+    more = Identity (go)\n g = Gather (s, f)\n p = Mul (g, w)\n a = ScatterND <reduction = "add"> (s, at, p)\n t = Tanh (a) }>""",
+               {"x": (150, 64), "many": np.array(3), "f": rng.integers(-150, 150, 300), "at": rng.integers(-150, 150, (300, 1)), "w": (300, 1)})
     yield Case("loop_newton", """
         root, steps = Loop (, , a, zero) <body = step (int64 i, bool c, float[7] x, int64 n) => (bool go, float[7] x2, int64 n2) {
           xx = Mul(x, x)  r = Sub(xx, a)  d = Mul(x, two)  q = Div(r, d)  x2 = Sub(x, q)

@@ -183,7 +183,10 @@ Node* computing(Graph& g, Node* n) {
 void inline_updates(Graph& g, PassContext& cx) {
   if (cx.target.device_memory) return;
   std::vector<Node*> nests;
-  for (const auto& n : g.nodes()) nests.push_back(n.get());
+  for (const auto& n : g.nodes()) {
+    nests.push_back(n.get());
+    for (const auto& r : n->regions) inline_updates(*r, cx);
+  }
   bool joined = false;
   for (Node* n : nests)
     for (Node* next = computing(g, n); next; next = computing(g, next)) joined = true;
