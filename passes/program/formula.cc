@@ -32,8 +32,12 @@ class Formula {
 
   std::string text() {
     std::vector<std::string> lines;
-    for (const Stage& s : fn_.stages)
-      if (!in_place(s)) lines.push_back(stage_line(s));
+    for (const Stage& s : fn_.stages) {
+      if (in_place(s)) continue;
+      std::vector<std::string> stores = s.kind == Stage::Kind::Nest ? store_lines(s.nest) : std::vector<std::string>();
+      if (stores.empty()) stores.push_back(stage_line(s));
+      lines.insert(lines.end(), stores.begin(), stores.end());
+    }
     if (lines.size() > kMaxLines) {
       lines.resize(kMaxLines - 1);
       lines.push_back("...");
@@ -109,13 +113,54 @@ class Formula {
   std::string stage_line(const Stage& s) {
     if (s.kind == Stage::Kind::Nest)
       return (s.outputs.empty() ? std::string("y") : s.outputs[0]->name) + " = " + s.name + "(...)";
+    begin_line();
+    Exprs index;
+    for (const Axis& a : s.axes) index.push_back(Expr(a.var));
+    return ended(point(s.outputs[0], index) + " = " + value(s, 0));
+  }
+
+  void begin_line() {
     names_.clear();
     taken_.clear();
     for (const Buffer& b : fn_.inputs) taken_.insert(b->name);
-    Exprs index;
-    for (const Axis& a : s.axes) index.push_back(Expr(a.var));
-    std::string line = point(s.outputs[0], index) + " = " + value(s, 0);
+  }
+  static std::string ended(const std::string& line) {
     return line.size() > kLineLimit ? line.substr(0, kLineLimit) + " ..." : line;
+  }
+
+  // Loops that no formula says, as what they store, one after the other: y[i] = x[i], then y[at[e]] += u[e]. Nothing where something
+  // else is among them.
+  std::vector<std::string> store_lines(const Stmt& nest) {
+    std::vector<std::string> lines;
+    const Seq* q = as<Seq>(nest);
+    for (const Stmt& s : q ? q->list : Stmts{nest}) {
+      begin_line();
+      std::string line = store_line(s);
+      if (line.empty()) return {};
+      lines.push_back(ended(line));
+    }
+    return lines;
+  }
+
+  std::string store_line(const Stmt& s) {
+    Stmt at = s;
+    std::string when;
+    while (true) {
+      const For* f = as<For>(at);
+      const If* k = as<If>(at);
+      if (!f && (!k || k->otherwise)) break;
+      if (k) when += (when.empty() ? "if " : " && ") + expr(k->condition, 5);
+      at = f ? f->body : k->then;
+    }
+    const Store* k = as<Store>(at);
+    if (!k) return "";
+    const std::string to = point(k->buffer, k->index);
+    if (!when.empty()) when += ": ";
+    if (!k->reduce) return when + to + " = " + expr(k->value, 0);
+    const OpInfo& how = info(*k->reduce);
+    if (how.c_infix.empty())
+      return when + to + " = " + std::string(how.name) + "(" + to + ", " + expr(k->value, 0) + ")";
+    return when + to + " " + std::string(how.c_infix) + "= " + expr(k->value, 0);
   }
 
   // A reduction names the axes that have more than one element.

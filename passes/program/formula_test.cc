@@ -54,5 +54,37 @@ TEST(Formula, ASumThatIsReadTwiceHasItsOwnLine) {
   EXPECT_EQ(formula(fn), "s[o] = sum(c, k) x[o * 2 + k][c] * w[k][c]\ny[i] = max(s[i], 0) + max(s[i], 0)");
 }
 
+// y = x, then rows of u, of which there are n, are added or joined where data says.
+TensorFn scattered(Op op) {
+  const Buffer x = make_buffer("x", DType::F32, {Dim(9), Dim(4)}), at = make_buffer("at", DType::I64, {Dim(5), Dim(1)}),
+               u = make_buffer("u", DType::F32, {Dim(5), Dim(4)}), n = make_buffer("n", DType::I64, {}),
+               y = make_buffer("y", DType::F32, {Dim(9), Dim(4)});
+  const Var i = make_var("i"), j = make_var("j"), e = make_var("e"), k = make_var("j");
+  const Expr to = apply(Op::Index, {load(at, {Expr(e), 0}), 9});
+  Stage s;
+  s.name = "scatter";
+  s.kind = Stage::Kind::Nest;
+  s.outputs = {y};
+  s.nest = seq({loop(i, 9, loop(j, 4, store(y, {Expr(i), Expr(j)}, load(x, {Expr(i), Expr(j)})))),
+                loop(e, 5,
+                     loop(k, 4,
+                          if_then(Expr(e) < load(n, {}),
+                                  store(y, {to, Expr(k)}, load(u, {Expr(e), Expr(k)}) * Expr(make_float(DType::F32, 2)),
+                                        op))))});
+  TensorFn fn;
+  fn.inputs = {x, at, u, n};
+  fn.outputs = {y};
+  fn.stages = {s};
+  return fn;
+}
+
+TEST(Formula, LoopsAreWhatTheyStore) {
+  EXPECT_EQ(formula(scattered(Op::Add)), "y[i][j] = x[i][j]\nif e < n: y[at[e]][j] += u[e][j] * 2");
+  EXPECT_EQ(formula(scattered(Op::Max)), "y[i][j] = x[i][j]\nif e < n: y[at[e]][j] = max(y[at[e]][j], u[e][j] * 2)");
+  TensorFn other = scattered(Op::Add);
+  other.stages[0].nest = seq({other.stages[0].nest, let(make_var("k"), 3, other.stages[0].nest)});
+  EXPECT_EQ(formula(other), "y = scatter(...)");
+}
+
 }  // namespace
 }  // namespace tc::formula_test
