@@ -25,7 +25,10 @@ Expr wrap(const Expr& j, int64_t n, const Expr& before, const Expr& after) {
   if (as_const_int(before) && as_const_int(after)) {
     const int64_t first = std::max<int64_t>(0, -*as_const_int(before)),
                   behind = std::max<int64_t>(0, -*as_const_int(after));
-    return floor_mod(j - Expr(first), std::max<int64_t>(1, n - first - behind)) + Expr(first);
+    const int64_t left = std::max<int64_t>(1, n - first - behind);
+    const Expr k = j - Expr(first);
+    const bool once = std::max(*as_const_int(before), *as_const_int(after)) <= left;
+    return (once ? by_side(k, left, k + Expr(left), k, k - Expr(left)) : floor_mod(k, left)) + Expr(first);
   }
   const Expr first = max(Expr(0), Expr(0) - before), behind = max(Expr(0), Expr(0) - after);
   const Expr at = floor_mod(j - first, max(Expr(1), Expr(n) - first - behind)) + first;
