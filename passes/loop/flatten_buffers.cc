@@ -1,13 +1,16 @@
 // flatten_buffers: y[h, w, c] of a [8,8,16] buffer becomes y[(h * 8 + w) * 16 + c].
 //
 // What emitted C and CUDA can say without nested array types: one pointer and one index, strides and offset of the
-// buffer applied. Horner's form is kept for row-major buffers, since it shows the shape to the reader.
+// buffer applied. Horner's form is kept for row-major buffers, since it shows the shape to the reader, but where quotients and
+// remainders of one number meet again: y[p / 64, p % 64] becomes y[p].
 // Needs: static shapes. Leaves: rank 1 everywhere but in Register and Shared buffers, which are printed as arrays; a Shared one
 // whose rows lie apart (storage_align) has rank 1, too.
 #include "passes/loop/flatten_buffers.h"
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
 
 namespace tc {
 namespace {
@@ -18,12 +21,30 @@ bool keeps_shape(const Buffer& b) {
          b->scope == Scope::Fragment;
 }
 
+int64_t quotients(const Expr& e) {
+  int64_t n = 0;
+  walk(e, [&](const Expr& x) {
+    const Apply* a = as<Apply>(x);
+    n += a && (a->op == Op::FloorDiv || a->op == Op::FloorMod) ? 1 : 0;
+    return true;
+  });
+  return n;
+}
+
+Expr without_quotients(const Expr& e) {
+  const int64_t n = quotients(e);
+  if (n < 2) return e;
+  const Expr joined = simplify(e, {});
+  return quotients(joined) < n ? joined : e;
+}
+
 // The scalar linear index; a Ramp in the last index is handled by the caller.
 Expr linear(const BufferDef& b, const Exprs& index) {
   Expr e = b.offset;
   if (b.strides.empty()) {
     Expr h = 0;
     for (size_t i = 0; i < index.size(); i++) h = h * Expr(b.shape[i]) + index[i];
+    h = without_quotients(h);
     return b.offset == 0 ? h : h + e;
   }
   Expr sum = 0;

@@ -28,6 +28,21 @@ TEST_F(FlattenBuffers, RowsFollowEachOther) {
   EXPECT_EQ(y.data[2 * 3 + 1], x.data[1 * 4 + 2]);
 }
 
+// What a position was taken apart into is the position again; where only a part of it is used, the quotient stays.
+TEST_F(FlattenBuffers, QuotientsAndRemaindersMeet) {
+  const Buffer y = make_buffer("y", DType::F32, {Dim(4), Dim(8), Dim(8)}),
+               z = make_buffer("z", DType::F32, {Dim(8), Dim(4)});
+  const Var p = make_var("p");
+  const Expr e = p, one = make_float(DType::F32, 1);
+  const auto flat = [](const Stmt& s) {
+    BufferMap buffers;
+    return to_text(flatten_buffers(s, buffers));
+  };
+  EXPECT_EQ(flat(store(y, {floor_div(e, 64), floor_mod(floor_div(e, 8), 8), floor_mod(e, 8)}, one)), "y[p] = 1.0f\n");
+  EXPECT_EQ(flat(store(z, {floor_div(e, 8), floor_mod(e, 4)}, one)),
+            "z[floor_div(p, 8) * 4 + floor_mod(p, 4)] = 1.0f\n");
+}
+
 TEST_F(FlattenBuffers, StridesAndOffsetsAreApplied) {
   auto d = std::make_shared<BufferDef>(*x.buffer);
   d->strides = {1, 8};
