@@ -108,7 +108,8 @@ std::string tune_table(const TuneSession& session) {
     s += row(*state, session.limits().threads) + "\n";
     if (!state->failed.empty()) s += "  " + printable(state->failed, 300) + "\n";
   }
-  if (fixed > 0) s += format("%zu more functions have nothing to choose\n", fixed);
+  if (fixed > 0)
+    s += format(fixed == 1 ? "%zu function has nothing to choose\n" : "%zu functions have nothing to choose\n", fixed);
   if (session.model_run_ns() > 0)
     s += "these calls take " + time_text(session.model_run_ns()) + " of a run by the model's schedules, " +
          time_text(session.best_run_ns()) +

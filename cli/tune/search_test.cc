@@ -78,6 +78,22 @@ TEST(PlanSpace, PlainLoopsHaveSketches) {
     EXPECT_NE(p.lines[0].name, "sketch") << "templates know products";
 }
 
+// Terms that only a part of the results has: a template goes over these, and knows little of the loops that do.
+TEST(PlanSpace, TermsInRangeHaveSketches) {
+  FunctionBuilder b;
+  const Buffer band = b.input("a", {64, 64}), x = b.input("x", {16, 64});
+  const TestFunction banded = b.take(b.reduce("banded", Op::Add, {16, 64}, {9}, [&](const Exprs& i, const Exprs& r) {
+    const Expr at = i[1] + r[0] - Expr(4);
+    return select(i[1] + r[0] >= Expr(4) && at < Expr(64), load(band, {i[1], at}) * load(x, {i[0], at}),
+                  make_float(DType::F32, 0));
+  }));
+  const PlanSpace space = space_of(banded);
+  EXPECT_EQ(space.model().lines[0].name, "terms_in_range");
+  const std::vector<PlanPoint> others = space.alternatives();
+  EXPECT_TRUE(
+      std::any_of(others.begin(), others.end(), [](const PlanPoint& p) { return p.lines[0].name == "sketch"; }));
+}
+
 TEST(PlanSpace, PlainLoopsHaveSketchesOnCuda) {
   const CudaBackend gpu(*find_arch("sm_80"));
   const TestFunction form = bilinear(), known = product(1, 128, 64, 128, false, true);

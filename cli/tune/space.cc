@@ -35,8 +35,8 @@ std::vector<PlanLine> up_to(std::vector<PlanLine> lines, const Knob& k) {
 }
 
 /// Whether line `i` of a plan, or something behind a line that divides the function, knows little of it: plain loops, those of the
-/// definition, of one formula without vectors (on C), or of a thread per result (on CUDA), and rows, which read all operands of a sum
-/// again for each result.
+/// definition, of one formula without vectors (on C), or of a thread per result (on CUDA), rows, which read all operands of a sum
+/// again for each result, and terms, which read and write all results again for each.
 bool leaves_loops_plain(const PlanPoint& p, size_t i) {
   const auto plain = [&](size_t at) {
     size_t end = at + 1;
@@ -44,7 +44,7 @@ bool leaves_loops_plain(const PlanPoint& p, size_t i) {
     const auto vectors = std::any_of(p.lines.begin() + std::ptrdiff_t(at), p.lines.begin() + std::ptrdiff_t(end),
                                      [](const PlanLine& l) { return l.name == "vectorize"; });
     const std::string& name = p.lines[at].name;
-    static constexpr std::string_view kPlain[] = {"naive", "nest", "per_result", "rows", "stage"};
+    static constexpr std::string_view kPlain[] = {"naive", "nest", "per_result", "rows", "stage", "terms_in_range"};
     return std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain) ||
            (name == "elementwise" && p.lines[at].numbers.empty() && !vectors);
   };
