@@ -19,6 +19,14 @@ struct Recurrent {
 Recurrent read_recurrent(OpBuilder& op) {
   const Dims q = op.in(0).dims(), k = op.in(1).dims(), v = op.in(2).dims();
   if (q.size() != 3 || k.size() != 3 || v.size() != 3) op.reject("query, key and value must have three axes");
+  const auto computes = [](DType t) { return is_float(t) && t != DType::F64; };
+  for (const int i : {0, 1, 2, 3, 4, 5}) {
+    if (!op.has(i)) continue;
+    const DType t = op.in(i).dtype();
+    if (!computes(t))
+      op.unsupported("an operand is " + std::string(info(t).name) + ", and floats of 16 and 32 bits are supported", i);
+    if (i != 3 && t != op.in(0).dtype()) op.reject("this operand must have the type of the query", i);
+  }
   Recurrent r;
   r.batch = q[0], r.tokens = q[1];
   r.q_heads = op.attr_int("q_num_heads"), r.heads = op.attr_int("kv_num_heads");
