@@ -103,9 +103,9 @@ Stmt copied(const IntrinCall& c, int64_t count) {
   return seq(std::move(list));
 }
 
-// tile[row, lane] = from[row + stride * lane]
 Expr begin_of(const IntrinOperand& o) { return o.index.empty() ? Expr(0) : o.index[0]; }
 
+// tile[row, lane] = from[row + stride * lane]
 Stmt strided_rows(const IntrinCall& c, const Expr& rows) {
   const IntrinOperand &tile = c.operands.at(0), &from = c.operands.at(1);
   const Var row = make_var("row"), lane = make_var("lane");

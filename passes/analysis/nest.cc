@@ -196,6 +196,22 @@ std::optional<Chain> chain_of(const Stmt& s, const Var& last) {
   return c;
 }
 
+std::optional<OnlyStore> only_store(const Stmt& s) {
+  OnlyStore site;
+  const Stmt* at = &s;
+  while (*at && !site.store) {
+    const For* f = as<For>(*at);
+    const If* k = as<If>(*at);
+    if (f)
+      site.loops.push_back(f), at = &f->body;
+    else if (k && !k->otherwise)
+      site.conditions.push_back(k->condition), at = &k->then;
+    else if (!(site.store = as<Store>(*at)))
+      return {};
+  }
+  return site.store ? std::optional(site) : std::nullopt;
+}
+
 bool uses_any(const Expr& e, const std::vector<Var>& vars) {
   return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
 }

@@ -45,6 +45,15 @@ struct Chain {
 /// nullopt if `last` is not in it.
 std::optional<Chain> chain_of(const Stmt& s, const Var& last);
 
+/// A store in loops and conditions, one in another. The pointers live as long as the statement that was searched.
+struct OnlyStore {
+  std::vector<const For*> loops;  // outermost first
+  Exprs conditions;
+  const Store* store = nullptr;
+};
+/// nullopt: something else is among them, or a condition has another side.
+std::optional<OnlyStore> only_store(const Stmt& s);
+
 /// Whether one of them occurs.
 bool uses_any(const Expr& e, const std::vector<Var>& vars);
 /// Whether the expression reads no memory and raises no status, so that it may move.

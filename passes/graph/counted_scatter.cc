@@ -123,9 +123,10 @@ Node* BoundedSizes::scatter_tuples(Graph& g, Node* n) {
   const std::vector<SizeForm> all = forms(data);
   updates.insert(updates.end(), all.begin() + std::ptrdiff_t(numbers), all.end());
   if (updates != forms(n->inputs[2])) return n;
-  if (numbers == 1 || std::all_of(all.begin(), all.begin() + numbers, [](const SizeForm& f) { return f.fixed(); }))
-    if (Node* counted = last > 0 ? scatter_counted(g, n, 0, numbers == 1 ? all[0] : SizeForm{}) : nullptr)
-      return counted;
+  const auto fixed = [](const SizeForm& f) { return f.fixed(); };
+  const bool one = numbers == 1;  // of several, rows are counted along none
+  if (last > 0 && (one || std::all_of(all.begin(), all.begin() + numbers, fixed)))
+    if (Node* counted = scatter_counted(g, n, 0, one ? all[0] : SizeForm{})) return counted;
   const ModelText name = n->outputs.at(0)->name;
   const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
     return g.add_constant(derived(name, suffix), int64_constant(v));

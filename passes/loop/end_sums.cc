@@ -5,7 +5,7 @@
 //     acc[v] += select(r < count[0], x[r, v], 0)     ->     for r in n:
 //                                                             acc[v] += x[r, v]
 //
-// So does a loop all of which a condition guards. Where threads share a sum that has no upper bound, each ends behind the last
+// So does a loop all of which a condition guards, also inside of other loops. Where threads share a sum that has no upper bound, each ends behind the last
 // element, too, and asks:
 //
 //                                                           n = min(max(count[0], 0), 94466211840)
@@ -205,13 +205,28 @@ Stmt ended_in_steps(const For& loop, const Stmt& kernel) {
              tc::loop(loop.var, floor_div(Expr(n) + Expr(step - 1), Expr(step)), loop.body));
 }
 
+/// What a condition guards, without it, in the loops that stand between: if v < end: S, or for j: if v < end: S.
+struct Guarded {
+  Expr end;
+  Stmt body;
+};
+std::optional<Guarded> guarded(const Stmt& s, const Var& v) {
+  if (const For* f = as<For>(s); f && (f->kind == ForKind::Serial || f->kind == ForKind::Unroll)) {
+    const auto inside = guarded(f->body, v);
+    return inside ? std::optional(Guarded{inside->end, loop(f->var, f->extent, inside->body, f->kind, f->begin)})
+                  : std::nullopt;
+  }
+  const If* k = as<If>(s);
+  const Expr end = k && !k->otherwise ? end_by(k->condition, v) : Expr();
+  return end ? std::optional(Guarded{end, k->then}) : std::nullopt;
+}
+
 /// A loop that does something for its first iterations only ends behind these.
 Stmt ended_by_condition(const For& loop) {
-  const If* k = as<If>(loop.body);
-  const Expr end = k && !k->otherwise ? end_by(k->condition, loop.var) : Expr();
-  if (!end || !is_invariant(end, For{loop.var, loop.begin, loop.extent, loop.kind, k->then})) return {};
+  const auto k = guarded(loop.body, loop.var);
+  if (!k || !is_invariant(k->end, For{loop.var, loop.begin, loop.extent, loop.kind, k->body})) return {};
   const Var n = make_var("n");
-  return let(n, max(min(end, loop.extent), Expr(0)), tc::loop(loop.var, Expr(n), k->then));
+  return let(n, max(min(k->end, loop.extent), Expr(0)), tc::loop(loop.var, Expr(n), k->body));
 }
 
 }  // namespace

@@ -58,6 +58,20 @@ TEST(EndSums, BothEndWhereTwoConditionsStand) {
       << to_text(end_sums(either));
 }
 
+// What a condition guards ends where it does, whatever it is, also where other loops stand between.
+TEST(EndSums, WhatIsGuardedInsideOfOtherLoopsEnds) {
+  const Sum s;
+  const auto stored = [&](const Expr& condition) {
+    return s.over(if_then(condition, store(s.sums, {Expr(s.k)}, load(s.x, {Expr(s.r), Expr(s.k)}))));
+  };
+  EXPECT_EQ(to_text(end_sums(stored(Expr(s.r) < s.end))),
+            "let n = max(min(count[0], 128), 0)\nfor r in 0 .. +n:\n  for k in 0 .. +8:\n    sums[k] = x[r, k]\n");
+  const Stmt each = stored(Expr(s.r) < s.end + Expr(s.k));  // another end in each iteration of the other loop
+  EXPECT_TRUE(end_sums(each).same_as(each));
+  const Stmt moved = s.over(if_then(Expr(s.r) < s.end, store(s.count, {Expr(0)}, Expr(3))));
+  EXPECT_TRUE(end_sums(moved).same_as(moved));
+}
+
 // sum += where(i * 256 + thread < count, x[i * 256 + thread], 0), of a size without an upper bound.
 TEST(EndSums, ThreadsThatShareASumEndEach) {
   constexpr int64_t kThreads = 256;

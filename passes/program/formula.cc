@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 #include "support/text.h"
 
 namespace tc {
@@ -143,17 +144,11 @@ class Formula {
   }
 
   std::string store_line(const Stmt& s) {
-    Stmt at = s;
+    const auto site = only_store(s);
+    if (!site) return "";
+    const Store* k = site->store;
     std::string when;
-    while (true) {
-      const For* f = as<For>(at);
-      const If* k = as<If>(at);
-      if (!f && (!k || k->otherwise)) break;
-      if (k) when += (when.empty() ? "if " : " && ") + expr(k->condition, 5);
-      at = f ? f->body : k->then;
-    }
-    const Store* k = as<Store>(at);
-    if (!k) return "";
+    for (const Expr& c : site->conditions) when += (when.empty() ? "if " : " && ") + expr(c, 5);
     const std::string to = point(k->buffer, k->index);
     if (!when.empty()) when += ": ";
     if (!k->reduce) return when + to + " = " + expr(k->value, 0);

@@ -36,20 +36,13 @@ struct ScatterRows {
 
 bool is_var(const Expr& e, const Var& v) { return as<VarRef>(e) && as<VarRef>(e)->var == v; }
 
-// Loops from zero to constants, one in another, with conditions between them, around one store.
-const Store* store_inside(const Stmt& s, std::vector<const For*>& loops, Exprs& conditions) {
-  const auto chain = chain_of(s, nullptr);
-  if (!chain) return nullptr;
-  for (const For* f : chain->loops)
-    if (f->kind != ForKind::Serial || !is_const(f->begin, 0) || !as_const_int(f->extent)) return nullptr;
-  loops = chain->loops;
-  conditions = chain->conditions;
-  const Stmt* body = &chain->body;
-  for (const If* k = as<If>(*body); k && !k->otherwise; k = as<If>(*body)) {
-    conditions.push_back(k->condition);
-    body = &k->then;
-  }
-  return as<Store>(*body);
+// A store in loops from zero to constants.
+std::optional<OnlyStore> plain_store(const Stmt& s) {
+  auto site = only_store(s);
+  const auto is_plain = [](const For* f) {
+    return f->kind == ForKind::Serial && is_const(f->begin, 0) && as_const_int(f->extent);
+  };
+  return site && std::all_of(site->loops.begin(), site->loops.end(), is_plain) ? site : std::nullopt;
 }
 
 std::vector<Var> vars_of(const std::vector<const For*>& loops) {
@@ -87,14 +80,13 @@ std::optional<ScatterRows> match(const TensorFn& fn) {
   const Buffer& y = fn.outputs[0];
   const Seq* both = as<Seq>(fn.stages[0].nest);
   if (!both || both->list.size() != 2 || !has_lanes(y->dtype)) return {};
+  const auto copy = plain_store(both->list[0]), update = plain_store(both->list[1]);
+  if (!copy || !copy->conditions.empty() || !update || update->loops.size() < 2) return {};
   ScatterRows m;
-  Exprs none;
-  m.copy = store_inside(both->list[0], m.copied, none);
-  m.update = store_inside(both->list[1], m.inner, m.conditions);
-  if (!m.copy || !none.empty() || !m.update || m.inner.size() < 2) return {};
+  m.copied = copy->loops, m.copy = copy->store;
+  m.updates = update->loops[0], m.inner.assign(update->loops.begin() + 1, update->loops.end());
+  m.conditions = update->conditions, m.update = update->store;
   if (m.copy->buffer != y || m.copy->reduce || m.update->buffer != y || !m.update->reduce) return {};
-  m.updates = m.inner[0];
-  m.inner.erase(m.inner.begin());
   const size_t rank = y->shape.size();
   if (m.copied.size() != rank || m.inner.size() >= rank) return {};
   m.placed = rank - m.inner.size();
@@ -129,7 +121,8 @@ class Builder {
     for (size_t d = 0; d < m.tile.size(); d++)
       if (const int64_t n = *as_const_int(m.inner[d]->extent) / m.tile[d]; n > 1)
         tiles_.push_back({d, make_var("tile"), n});
-    if (!uses_var(in_order(in_row(m.inner, *m.update)), e_)) order_ = nullptr;
+    update_ = in_order(in_row(m.inner, *m.update));
+    if (!uses_var(update_, e_)) order_ = nullptr;
   }
 
   Stmt build() const {
@@ -220,7 +213,7 @@ class Builder {
   // The loops of the copy, whose rows take their updates as soon as they are there, a tile after the other.
   Stmt rows() const {
     const std::vector<const For*> along(m_.copied.begin() + long(m_.placed), m_.copied.end());
-    Stmt body = seq({in_row(along, *m_.copy), updates(in_row(m_.inner, *m_.update))});
+    Stmt body = seq({in_row(along, *m_.copy), updates()});
     for (size_t t = tiles_.size(); t-- > 0;) body = loop(tiles_[t].var, tiles_[t].count, body);
     for (size_t d = m_.placed; d-- > 0;) body = with_body(*m_.copied[d], body);
     return body;
@@ -240,12 +233,12 @@ class Builder {
   }
 
   // Of a row, one after the other.
-  Stmt updates(const Stmt& one) const {
+  Stmt updates() const {
     Exprs at;
     for (const For* f : m_.copied) at.push_back(f->var);
     const Var k = make_var("k");
     const Expr n = row_at(at), begin = position(load(first_, {n})), end = position(load(first_, {n + Expr(1)}));
-    Stmt update = in_order(one);
+    Stmt update = update_;
     for (const Position& p : positions_) update = let(p.name, position(load(p.kept, {Expr(k)})), update);
     if (order_) update = let(e_, position(load(order_, {Expr(k)})), update);
     return loop(k, end - begin, update, ForKind::Serial, begin);
@@ -258,8 +251,10 @@ class Builder {
   const Var e_ = make_var("e");
   std::vector<Tile> tiles_;  // of axes that have several
   std::vector<Position> positions_;
+  Stmt update_;  // of one, in the loops along a row or a tile
 };
 
+// A tile in registers, filled by the copy, and written when all updates of its row have been added.
 void keep_sums(Schedule& s, const ScatterRows& m, const Var& around) {
   if (m.tile.empty()) return;
   const Buffer& y = m.update->buffer;

@@ -70,25 +70,34 @@ TEST(CpuScatterRows, PositionsOfTwoAxes) {
 
 TEST(CpuScatterRows, IntegersToo) { expect_sorted({150, 64}, 400, 1, Op::Add, DType::I32); }
 
-// Messages from other rows, with a weight or as they are: where they come from is checked before threads share the rows.
-TEST(CpuScatterRows, UpdatesFromPositions) {
-  for (const bool weighted : {true, false}) {
-    testing::TestFunction f = scattered({300, 256}, 400, 1, Op::Add);
-    const Buffer from = make_buffer("from", DType::I64, to_shape({400, 1})),
+// 400 updates of rows of 256 elements; `value` is made of an update and of the row of `x` at the update's position, of which there are
+// `count`. Inputs: data, rows of updates, updates, positions, x.
+struct Messages {
+  testing::TestFunction f = scattered({300, 256}, 400, 1, Op::Add);
+  std::vector<Constant> in;
+
+  Messages(int64_t count, const std::function<Expr(const Expr& e, const Expr& update, const Expr& other)>& value)
+      : in{testing::small_integers({300, 256}, 3), positions({300}, 400, 1), testing::small_integers({400, 256}, 5),
+           positions({60}, count, 1), testing::small_integers({60, 256}, 7)} {
+    const Buffer from = make_buffer("from", DType::I64, to_shape({count, 1})),
                  x = make_buffer("x", DType::F32, to_shape({60, 256}));
-    f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
+    f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, [&](const Expr& u) -> Expr {
+      const Load* l = as<Load>(u);
       if (!l || l->buffer->name != "u") return {};
-      const Expr other = load(x, {apply(Op::Index, {load(from, {l->index[0], Expr(0)}), Expr(60)}), l->index[1]});
-      return weighted ? other * e : other;
+      const Expr at = apply(Op::Index, {load(from, {l->index[0], Expr(0)}), Expr(60)});
+      return value(l->index[0], u, load(x, {at, l->index[1]}));
     });
     f.fn.inputs.insert(f.fn.inputs.end(), {from, x});
     f.constant.insert(f.constant.end(), {false, false});
-    const std::vector<Constant> in = {testing::small_integers({300, 256}, 3), positions({300}, 400, 1),
-                                      testing::small_integers({400, 256}, 5), positions({60}, 400, 1),
-                                      testing::small_integers({60, 256}, 7)};
-    for (const char* cpu : {"generic", "x86-64-v4"}) testing::expect_equal(f, "scatter_rows", cpu, in);
-    const std::string text = to_text(schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4")).body);
+  }
+};
+
+// Messages from other rows, with a weight or as they are: where they come from is checked before threads share the rows.
+TEST(CpuScatterRows, UpdatesFromPositions) {
+  for (const bool weighted : {true, false}) {
+    const Messages m(400, [&](const Expr&, const Expr& u, const Expr& other) { return weighted ? other * u : other; });
+    for (const char* cpu : {"generic", "x86-64-v4"}) testing::expect_equal(m.f, "scatter_rows", cpu, m.in);
+    const std::string text = to_text(schedule_cpu(m.f.fn, m.f.constant, *find_cpu("x86-64-v4")).body);
     EXPECT_NE(text.find("parallel"), std::string::npos) << text;
     EXPECT_EQ(text.find("order") != std::string::npos, weighted) << text;
   }
@@ -96,21 +105,8 @@ TEST(CpuScatterRows, UpdatesFromPositions) {
 
 // Positions that only some updates have are looked at for no other one.
 TEST(CpuScatterRows, PositionsBehindConditionsStayThere) {
-  testing::TestFunction f = scattered({300, 256}, 400, 1, Op::Add);
-  const Buffer from = make_buffer("from", DType::I64, to_shape({150, 1})),
-               x = make_buffer("x", DType::F32, to_shape({60, 256}));
-  f.fn.stages[0].nest = rewrite(f.fn.stages[0].nest, [&](const Expr& e) -> Expr {
-    const Load* l = as<Load>(e);
-    if (!l || l->buffer->name != "u") return {};
-    const Expr at = apply(Op::Index, {load(from, {l->index[0], Expr(0)}), Expr(60)});
-    return select(l->index[0] < 150, load(x, {at, l->index[1]}), e);
-  });
-  f.fn.inputs.insert(f.fn.inputs.end(), {from, x});
-  f.constant.insert(f.constant.end(), {false, false});
-  testing::expect_equal(
-      f, "scatter_rows", "x86-64-v4",
-      {testing::small_integers({300, 256}, 3), positions({300}, 400, 1), testing::small_integers({400, 256}, 5),
-       positions({60}, 150, 1), testing::small_integers({60, 256}, 7)});
+  const Messages m(150, [](const Expr& e, const Expr& u, const Expr& other) { return select(e < 150, other, u); });
+  testing::expect_equal(m.f, "scatter_rows", "x86-64-v4", m.in);
 }
 
 TEST(CpuScatterRows, ThreadsShareRows) {
