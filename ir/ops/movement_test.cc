@@ -91,6 +91,8 @@ TEST(Pad, Modes) {
             (std::vector<double>{0, 0, 1, 2, 0, 3, 4, 5}));
   EXPECT_EQ(values({"Pad", {x, ints({2}, {1, 0})}, {}, {1}, {f32({4})}}), (std::vector<double>{0, 1, 2, 3}));
   EXPECT_NE(error_of({"Pad", {x, ints({2}, {-2, -2})}}), "");
+  EXPECT_EQ(values({"Pad", {x, ints({2}, {-2, 2})}, {{"mode", std::string("wrap")}}}), (std::vector<double>{3, 3, 3}));
+  EXPECT_NE(error_of({"Pad", {x, ints({2}, {-3, 1})}, {{"mode", std::string("wrap")}}}), "") << "nothing is left";
 }
 
 TEST(ExpandTile, RepeatElements) {

@@ -20,12 +20,17 @@ Expr reflect(const Expr& j, int64_t n, bool once) {
   return min(m, Expr(2 * (n - 1)) - m);
 }
 
+/// Elements of an axis of n that negative pads leave, where `before` are put in front and there are `all` then.
+int64_t left_of(int64_t n, int64_t before, int64_t all) {
+  return n + std::min<int64_t>(0, before) + std::min<int64_t>(0, all - n - before);
+}
+
 /// Position j of an axis of n elements, `before` of them in front, where those that negative pads leave are repeated.
 Expr wrap(const Expr& j, int64_t n, const Expr& before, const Expr& after) {
   if (as_const_int(before) && as_const_int(after)) {
     const int64_t first = std::max<int64_t>(0, -*as_const_int(before)),
-                  behind = std::max<int64_t>(0, -*as_const_int(after));
-    const int64_t left = std::max<int64_t>(1, n - first - behind);
+                  all = n + *as_const_int(before) + *as_const_int(after),
+                  left = std::max<int64_t>(1, left_of(n, *as_const_int(before), all));  // of no result there are none
     const Expr k = j - Expr(first);
     const bool once = std::max(*as_const_int(before), *as_const_int(after)) <= left;
     return (once ? by_side(k, left, k + Expr(left), k, k - Expr(left)) : floor_mod(k, left)) + Expr(first);
@@ -92,6 +97,10 @@ void define_pad(OpBuilder& b) {
   if (whole) return b.output(0, x);
   if (mode != "constant" && has_no_elements(x.dims()) && !has_no_elements(p.dims))
     b.reject("an empty input has no elements to pad with", 0);
+  if (mode == "wrap" && p.known && !has_no_elements(p.dims))
+    for (int d = 0; d < x.rank(); d++)
+      if (left_of(x.dim(d), *as_const_int(p.before[size_t(d)]), p.dims[size_t(d)]) < 1)
+        b.reject("negative pads leave no element of an axis, which others would repeat", 1);
   Expr fill = zero(x.dtype());
   if (mode == "constant" && b.has(2)) {
     const Tensor value = b.in(2);
