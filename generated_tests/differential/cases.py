@@ -205,6 +205,9 @@ def move_cases():
         if len(row) == 1:
             yield Case(f"messages_{how}_{n}", f"""h = Relu (x)\n m = Gather (h, f)\n p = Mul (m, w)\n t = Expand (i, s)\n q = ScatterElements <reduction = "{how}"> (z, t, p)\n y = Tanh (q)""",
                        {"x": (n, *row), "f": at[::-1, 0].copy(), "i": at, "w": (r.random((e, 1)) + 0.5).astype(np.float32), "z": (n, *row)}, {"s": ints(e, *row)}, too_large=n == 400)
+    for how in ("none", "add", "mul"):  # ONNX Runtime has no others of truth values
+        yield Case(f"truth_by_mask_{how}", f"""w = NonZero (m)\n t = Transpose <perm = [1,0]> (w)\n n = Shape <end = 1> (t)\n u = Expand (v, n)
+p = ScatterND <reduction = "{how}"> (d, t, u)\n y = Not (p)""", {"m": r.random((5, 7)) < 0.5, "d": r.random((5, 7)) < 0.5, "v": np.bool_(how != "mul")})
     own = {"x": (200, 100), "s": r.integers(-200, 200, 300), "t": r.integers(-200, 200, (500, 1)), "z": (200, 100)}
     yield Case("messages_and_own", "g = Gather (x, s)\n m = Concat <axis = 0> (g, v)\n y = ScatterND <reduction = \"add\"> (z, t, m)", {**own, "v": (200, 100)})
     yield Case("messages_between_none", "g = Gather (x, s)\n m = Pad (g, p)\n y = ScatterND <reduction = \"add\"> (z, t, m)", own, {"p": np.array([100, 0, 100, 0])})

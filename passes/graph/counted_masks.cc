@@ -67,10 +67,12 @@ Value* repeated_number(Value* v) {
   return v->type.is_static_tensor() && has_one_element(dims_of(v)) ? v : nullptr;
 }
 
-/// The operator that joins an element with an update; "" where the update takes its place, nothing for an unknown one.
-std::optional<std::string> joined_by(const std::string& reduction) {
+/// The operator that joins an element with an update; "" where the update takes its place, nothing for an unknown one. `truth`: of
+/// truth values.
+std::optional<std::string> joined_by(const std::string& reduction, bool truth) {
+  const std::string most = truth ? "Or" : "Max", least = truth ? "And" : "Min";
   const std::map<std::string, std::string> ops = {
-      {"none", ""}, {"add", "Add"}, {"mul", "Mul"}, {"max", "Max"}, {"min", "Min"}};
+      {"none", ""}, {"add", truth ? most : "Add"}, {"mul", truth ? least : "Mul"}, {"max", most}, {"min", least}};
   const auto it = ops.find(reduction);
   return it == ops.end() ? std::nullopt : std::optional(it->second);
 }
@@ -84,7 +86,7 @@ Node* BoundedSizes::put_by_mask(Graph& g, Node* n) {
   if (!found || !y || turned->attr_ints("perm", {1, 0}) != std::vector<int64_t>{1, 0}) return n;
   Value* mask = found->inputs[0];
   while (mask->producer && puts_zeros(*mask->producer)) mask = mask->producer->inputs[0];
-  const auto op = joined_by(n->attr_string("reduction", "none"));
+  const auto op = joined_by(n->attr_string("reduction", "none"), data->type.dtype == DType::Bool);
   Value* v = op ? repeated_number(n->inputs[2]) : nullptr;
   if (!v) {  // of a tensor at the same places
     const Node* taken = made_by(behind_views(n->inputs[2]), "GatherND");
